@@ -136,7 +136,8 @@ class Fleet final : public BmcFleet {
         node - cluster_.nodes.data());  // plans begin with the first of the inventory
     auto session = std::make_unique<RedfishSession>(std::move(options), store_, clock_,
                                                     make_client_, &journal_);
-    auto redfish = std::make_unique<RedfishBmc>(std::move(session), profile.boot, clock_, images_);
+    auto redfish = std::make_unique<RedfishBmc>(std::move(session), profile.boot, clock_, images_,
+                                                node->bmc.system);
     redfish_.push_back(redfish.get());
     sources_[name] = &redfish->eventSource();
     std::unique_ptr<Bmc> driver = std::move(redfish);

@@ -25,6 +25,29 @@ constexpr std::array kSupermicroUploads = {
         true},
 };
 
+/// OpenBMC on NVIDIA's Grace machines, which say in Product or in the manager's FirmwareVersion
+/// what they are, not in the system.
+constexpr QuirkRow graceRow(std::string_view model, std::string_view version) {
+  return QuirkRow{
+      .vendor = "nvidia*",
+      .model = model,
+      .version = version,
+      .source =
+          "no SimpleUpdate, a downgrade needs ForceUpdate, the package of the GPU tray goes to "
+          "HGX_Chassis_0, boot overrides to the settings object and without a mode (libredfish "
+          "nvidia_gbx00.rs and nvidia_gh200.rs, captures); a staged image's task stays in Stopping "
+          "(nvfwupd, bmcweb); AuxPowerReset wants the host off",
+      .boot_override_on_settings = true,
+      .boot_mode = false,
+      .update = UpdateMethod::Multipart,
+      .background_copies = "Oem/Nvidia/BackgroundCopyStatus",
+      .staged_state = "Stopping",
+      .upload_oem = R"({"ForceUpdate":true})",
+      .ac_cycle = AcCycleMethod{AcCycleOwner::Chassis, "BMC_0",
+                                "Actions/Oem/#NvidiaChassis.AuxPowerReset", "AuxPowerCycle", true},
+      .tray = TrayTarget{"HGX_*", "/redfish/v1/Chassis/HGX_Chassis_0"}};
+}
+
 // One row per known difference. Rows describe what was read in captures or in public drivers, with
 // their source.
 constexpr std::array kRows = {
@@ -107,20 +130,11 @@ constexpr std::array kRows = {
              .commit = "HostBMC_0 HostBIOS_0",
              .commit_action = "Actions/Oem/#NvidiaUpdateService.CommitImage",
              .tray = TrayTarget{"HGX_*", "HGX_0"}},
-    QuirkRow{
-        .vendor = "nvidia*",
-        .model = "*GB200*",
-        .version = "*",
-        .source =
-            "OpenBMC on GB200: no SimpleUpdate; a downgrade needs ForceUpdate; a staged image's "
-            "task stays in Stopping; AuxPowerReset wants the host off (nvfwupd, bmcweb)",
-        .update = UpdateMethod::Multipart,
-        .background_copies = "Oem/Nvidia/BackgroundCopyStatus",
-        .staged_state = "Stopping",
-        .upload_oem = R"({"ForceUpdate":true})",
-        .ac_cycle =
-            AcCycleMethod{AcCycleOwner::Chassis, "BMC_0",
-                          "Actions/Oem/#NvidiaChassis.AuxPowerReset", "AuxPowerCycle", true}},
+    graceRow("*GB200*", "*"),
+    graceRow("*GB300*", "*"),
+    graceRow("*", "GB200*"),
+    graceRow("*", "GB300*"),
+    graceRow("*", "GH200*"),  // its Product is P3809, the BMC's card, which switch trays have too
     QuirkRow{.vendor = "openbmc*",
              .model = "*",
              .version = "*",
@@ -209,8 +223,11 @@ Quirks quirksOf(const BmcIdentity& identity) {
   for (const QuirkRow& row : kRows) {
     const bool vendor =
         fits(row.vendor, identity.vendor) || fits(row.vendor, identity.manufacturer);
-    if (vendor && fits(row.model, identity.model) && fits(row.version, identity.version))
-      apply(row, quirks);
+    const bool model = fits(row.model, identity.model) ||
+                       std::ranges::any_of(identity.other_models, [&](const std::string& other) {
+                         return fits(row.model, other);
+                       });
+    if (vendor && model && fits(row.version, identity.version)) apply(row, quirks);
   }
   return quirks;
 }

@@ -47,10 +47,10 @@ struct AcCycleMethod {
   bool host_off = false;  ///< refused while the host is on
 };
 
-/// Components that a package is sent to as a whole, by one member of the inventory's collection.
+/// Components that a package is sent to as a whole.
 struct TrayTarget {
   std::string_view members;  ///< glob of their names; "": none
-  std::string_view target;
+  std::string_view target;   ///< a member of the inventory's collection, or a path from the root
 };
 
 /// What an upload says besides, of components whose names fit.
@@ -111,16 +111,18 @@ struct Quirks {
 
 /// Who a BMC is, as far as it says so.
 struct BmcIdentity {
-  std::string vendor;        ///< service root Vendor, else its Oem key
-  std::string manufacturer;  ///< of the system
-  std::string model;         ///< of the system
-  std::string version;       ///< of the manager's firmware
+  std::string vendor;                          ///< service root Vendor, else its Oem key
+  std::string manufacturer;                    ///< of the system, else of its chassis
+  std::string model;                           ///< of the system
+  std::string version;                         ///< of the manager's firmware
+  std::vector<std::string> other_models = {};  ///< of its chassis and the service (Product): a
+                                               ///< row's glob fits any of them
 };
 
 /// Only what is set changes; rows apply in order, so that a later, narrower row wins.
 struct QuirkRow {
   std::string_view vendor;   ///< glob against vendor or manufacturer, case does not matter
-  std::string_view model;    ///< glob
+  std::string_view model;    ///< glob against each model that is reported
   std::string_view version;  ///< glob
   std::string_view source;   ///< where this is known from
   std::optional<bool> boot_override_on_settings = {}, boot_mode = {}, keeps_finished_tasks = {},

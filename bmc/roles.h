@@ -7,6 +7,7 @@
 
 #include "base/async/task.h"
 #include "base/clock.h"
+#include "bmc/machine_identity.h"
 
 #include <chrono>
 #include <cstddef>
@@ -31,11 +32,16 @@ struct BootOverride {
   std::string http_uri = {};  ///< UefiHttp: what is loaded; "": what DHCP says
 };
 
+/// Manufacturer, model and serial are the first that the BMC reports, in the order of
+/// IdentityPlace.
 struct SystemInfo {
   PowerState power = PowerState::Unknown;
   std::string manufacturer, model, serial, uuid;
-  std::vector<std::string> macs;
+  std::vector<std::string> macs;  ///< of its Ethernet interfaces: all that the BMC knows
   BootTarget boot_override = BootTarget::None;
+  std::vector<std::string> boot_macs = {};  ///< of devices that it can boot from; there may be more
+  IdentityPlace serial_place = IdentityPlace::System;  ///< where `serial` stands
+  std::vector<ReportedIdentity> reported = {};         ///< the evidence: what is reported where
 };
 
 struct FirmwareItem {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "discovery/machine.h"
 
+#include "bmc/machine_identity.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -10,21 +12,6 @@
 
 namespace muster::discovery {
 namespace {
-
-// What boards carry when nobody wrote a serial: seen on many makers' machines, compared in lower
-// case.
-constexpr std::array<std::string_view, 12> kNoSerials = {"",
-                                                         "none",
-                                                         "n/a",
-                                                         "not specified",
-                                                         "not available",
-                                                         "default string",
-                                                         "0123456789",
-                                                         "123456789",
-                                                         "system serial number",
-                                                         "chassis serial number",
-                                                         "to be filled by o.e.m.",
-                                                         "empty"};
 
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
@@ -49,11 +36,7 @@ std::string turned(const std::string& hex) {
 
 }  // namespace
 
-bool isRealSerial(const std::string& serial) {
-  const auto text = lower(serial);
-  if (std::find(kNoSerials.begin(), kNoSerials.end(), text) != kNoSerials.end()) return false;
-  return text.find_first_not_of("0 -.x") != std::string::npos;
-}
+bool isRealSerial(const std::string& serial) { return bmc::isRealSerial(serial); }
 
 bool sameUuid(const std::string& a, const std::string& b) {
   const auto first = plainUuid(a), second = plainUuid(b);

@@ -173,12 +173,8 @@ Async<bmc::SystemInfo> ProvisionPhase::readBmc(NodeName node) {
 Fact ProvisionPhase::enrolledFact(const inventory::Node& node,
                                   const bmc::SystemInfo& system) const {
   const auto value = identityOf(node, system);
-  const nlohmann::json evidence{{"serial", system.serial},
-                                {"macs", system.macs},
-                                {"manufacturer", system.manufacturer},
-                                {"model", system.model}};
   return fact(node.name, kEnrolled, value, "bmc " + deps_.bmcs.at(node.name).address(),
-              jsonText(evidence));
+              jsonText(identityEvidence(system)));
 }
 
 void ProvisionPhase::addAgentFacts(const inventory::Node& node, const AgentState& state,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // iDRAC before multipart: a file that was pushed lies on the BMC as an Available-… member of the
 // inventory, and nothing of it is written before SimpleUpdate names it.
+#include "bmc/redfish/answers.h"
 #include "bmc/redfish/update_strategy.h"
 
 #include <algorithm>
@@ -64,6 +65,7 @@ class AvailableThenSimpleUpdate final : public UpdateStrategy {
     auto next = linkAt(service.body, "FirmwareInventory");
     for (int page = 0; page < kMaxPages && !next.empty(); ++page) {
       CO_TRY(inventory, co_await services_.resources.session().get(next, at.quirks.inventory_read));
+      CO_TRY_OK(membersOf(inventory, next));
       for (auto& uri : linksAt(inventory.body, "Members"))
         if (uri.find(kAvailable) != std::string::npos) found->push_back(std::move(uri));
       next = linkAt(inventory.body, "Members@odata.nextLink");

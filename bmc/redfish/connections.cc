@@ -2,6 +2,7 @@
 #include "bmc/redfish/connections.h"
 
 #include "base/limits.h"
+#include "bmc/redfish/basic_authentication.h"
 #include "bmc/redfish/event_stream.h"
 
 namespace muster::bmc {
@@ -38,7 +39,7 @@ Async<RedfishReply> RedfishConnections::exchange(RedfishCall call, std::string t
   request.headers.try_emplace("Accept-Encoding", "identity");
   request.headers.try_emplace("OData-Version", "4.0");
   if (!request.body.empty()) request.headers.try_emplace("Content-Type", "application/json");
-  if (!token.empty()) request.headers["X-Auth-Token"] = token;
+  if (!token.empty()) authorize(request.headers, token);
 
   const int attempts = call.repeatable ? 2 : 1;
   for (int attempt = 1;; ++attempt) {
@@ -112,8 +113,8 @@ Async<void> RedfishConnections::stream(std::string path, std::string last_event_
   request.headers = {{"Accept", "text/event-stream"},
                      {"Accept-Encoding", "identity"},
                      {"Cache-Control", "no-cache"},
-                     {"OData-Version", "4.0"},
-                     {"X-Auth-Token", token}};
+                     {"OData-Version", "4.0"}};
+  authorize(request.headers, token);
   if (!last_event_id.empty()) request.headers["Last-Event-ID"] = last_event_id;
   co_await rate_limiter_.next();
   auto client = takeClient(true);

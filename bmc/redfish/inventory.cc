@@ -2,6 +2,7 @@
 #include "bmc/redfish/inventory.h"
 
 #include "bmc/redfish/boot.h"
+#include "bmc/redfish/identity.h"
 
 #include <algorithm>
 #include <set>
@@ -12,6 +13,8 @@ namespace {
 constexpr std::size_t kMaxInterfaces = 64;
 constexpr std::size_t kMaxChassis = 128;
 constexpr std::size_t kMaxAdapters = 64;  ///< of one chassis
+constexpr std::size_t kMaxBootOptions = 128;
+constexpr std::size_t kMaxLinkedChassis = 8;
 
 // Of a survey, which meets machines that nobody has declared.
 constexpr std::size_t kMaxSurveyedSystems = 8;
@@ -61,6 +64,69 @@ Async<std::vector<std::string>> RedfishInventory::macs(std::string collection) {
   co_return found;
 }
 
+/// Only what can be booted from: a NIC without an option stands nowhere.
+Async<std::vector<std::string>> RedfishInventory::bootMacs(std::string collection) {
+  std::vector<Json> options;
+  if (collection.empty()) co_return macsOfBootOptions(options);
+  CO_TRY(found,
+         co_await resources_.members(collection, kMaxBootOptions, RedfishSession::kRequestTimeout,
+                                     RedfishResources::Want::Expanded));
+  for (Member& option : found.found) options.push_back(std::move(option.json));
+  co_return macsOfBootOptions(options);
+}
+
+/// The chassis that the system names, and, where none of them encloses it, those that say they hold
+/// it: a GB200 names its BMC's card and not its tray (capture). Parts count only where the system
+/// names them.
+Async<std::vector<ReportedIdentity>> RedfishInventory::reportedByChassis(Json system) {
+  CO_TRY(at, co_await resources_.uris());
+  if (const auto* known = reported_by_chassis_.get(resources_)) co_return *known;
+  std::vector<ReportedIdentity> out;
+  bool enclosed = false;
+  auto named = linksAt(system, "Links/Chassis");
+  if (named.size() > kMaxLinkedChassis) named.resize(kMaxLinkedChassis);
+  for (const auto& uri : named) {
+    auto chassis = co_await resources_.session().get(uri);
+    if (!chassis && chassis.error().code() == ErrorCode::NotFound) continue;
+    if (!chassis) co_return fail(std::move(chassis.error()));
+    out.push_back(chassisIdentity(uri, chassis->body, at.system));
+    enclosed =
+        enclosed || (out.back().place == IdentityPlace::Chassis && !out.back().serial.empty());
+  }
+  if (!enclosed) {
+    CO_TRY(all,
+           co_await resources_.members(at.chassis, kMaxChassis, RedfishSession::kRequestTimeout,
+                                       RedfishResources::Want::Expanded));
+    for (const Member& box : all.found) {
+      const auto holds = linksAt(box.json, "Links/ComputerSystems");
+      const auto is = [](const std::string& uri) {
+        return [&uri](const std::string& link) { return sameResource(link, uri); };
+      };
+      if (std::ranges::none_of(holds, is(at.system)) || std::ranges::any_of(named, is(box.uri)))
+        continue;
+      if (auto seen = chassisIdentity(box.uri, box.json, at.system);
+          seen.place == IdentityPlace::Chassis)
+        out.push_back(std::move(seen));
+    }
+  }
+  reported_by_chassis_.set(resources_, out);
+  co_return out;
+}
+
+/// In the order of IdentityPlace. Chassis are asked only where the system leaves something open.
+Async<std::vector<ReportedIdentity>> RedfishInventory::reported(Json system) {
+  CO_TRY(at, co_await resources_.uris());
+  std::vector<ReportedIdentity> out{systemIdentity(at.system, system)};
+  if (out.front().serial.empty() || out.front().model.empty() || out.front().manufacturer.empty()) {
+    CO_TRY(boxes, co_await reportedByChassis(std::move(system)));
+    for (auto& box : boxes) out.push_back(std::move(box));
+  }
+  for (const auto& each : resources_.reportedByBmc()) out.push_back(each);
+  std::erase_if(out, [](const ReportedIdentity& each) { return each.isEmpty(); });
+  std::ranges::stable_sort(out, {}, &ReportedIdentity::place);
+  co_return out;
+}
+
 /// As old as kSystemCacheTtl at most, while nothing was written since.
 Async<SystemInfo> RedfishInventory::system() {
   CO_TRY(reply, co_await resources_.cachedSystem());
@@ -69,13 +135,26 @@ Async<SystemInfo> RedfishInventory::system() {
     auto seen = co_await macs(linkAt(json, "EthernetInterfaces"));
     if (seen && !seen->empty()) macs_ = std::move(*seen);  // else: asked again the next time
   }
+  if (!macs_ && !boot_macs_) {
+    auto seen = co_await bootMacs(linkAt(json, "Boot/BootOptions"));
+    if (seen && !seen->empty()) boot_macs_ = std::move(*seen);
+  }
   SystemInfo info;
   info.power = powerStateOf(json);
-  info.manufacturer = textAt(json, "Manufacturer");
-  info.model = textAt(json, "Model");
-  info.serial = textAt(json, "SerialNumber");
+  CO_TRY(reported, co_await this->reported(json));
+  const auto first = [&](std::string ReportedIdentity::* member) {
+    const auto* found = firstWith(reported, member);
+    return found ? found->*member : std::string();
+  };
+  info.manufacturer = first(&ReportedIdentity::manufacturer);
+  info.model = first(&ReportedIdentity::model);
+  info.serial = first(&ReportedIdentity::serial);
+  if (const auto* found = firstWith(reported, &ReportedIdentity::serial))
+    info.serial_place = found->place;
+  info.reported = std::move(reported);
   info.uuid = textAt(json, "UUID");
   info.macs = macs_.value_or(std::vector<std::string>());
+  info.boot_macs = boot_macs_.value_or(std::vector<std::string>());
   info.boot_override = bootOverrideOf(json);
   co_return info;
 }
@@ -201,6 +280,7 @@ Async<Survey> RedfishInventory::survey() {
     CO_TRY(macs, co_await macsOfAdapters());
     survey.system.macs = std::move(macs);
   }
+  if (survey.system.macs.empty()) survey.system.macs = survey.system.boot_macs;
   co_return survey;
 }
 

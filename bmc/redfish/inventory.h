@@ -27,17 +27,24 @@ class RedfishInventory final : public Inventory {
   /// is the caller's to know.
   Async<std::vector<DeviceState>> lateAdapters();
   /// The MAC addresses are read again with the next system().
-  void forgetMacs() { macs_.reset(); }
+  void forgetMacs() {
+    macs_.reset();
+    boot_macs_.reset();
+  }
 
  private:
   Async<std::vector<std::string>> macs(std::string collection);
+  Async<std::vector<std::string>> bootMacs(std::string collection);
+  Async<std::vector<ReportedIdentity>> reported(Json system);
+  Async<std::vector<ReportedIdentity>> reportedByChassis(Json system);
   Async<std::vector<Survey::Gpu>> gpus();
   Async<std::vector<Survey::Gpu>> gpusOfChassis(std::vector<Member> systems);
   Async<std::vector<std::string>> macsOfAdapters();
 
   RedfishResources& resources_;
   FirmwareInventory& firmware_;
-  std::optional<std::vector<std::string>> macs_;
+  std::optional<std::vector<std::string>> macs_, boot_macs_;
+  UntilForgotten<std::vector<ReportedIdentity>> reported_by_chassis_;
   UntilForgotten<std::vector<std::string>> adapters_;  ///< collections of network adapters
 };
 

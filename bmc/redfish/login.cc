@@ -2,6 +2,10 @@
 #include "bmc/redfish/login.h"
 
 #include "base/json_output.h"
+#include "bmc/redfish/answers.h"
+#include "bmc/redfish/basic_authentication.h"
+
+#include <optional>
 
 namespace muster::bmc {
 
@@ -10,6 +14,8 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto kLogoutLimit = 3s;
+constexpr auto kReconnectPause = 500ms;
+constexpr int kMaxLoginResets = 2;  ///< a broken connection does not use up a password
 
 }  // namespace
 
@@ -19,7 +25,7 @@ Async<void> RedfishLogin::renew(std::string stale) {
     co_return Result<void>();  // another request has logged in meanwhile
   token_.clear();
   CO_TRY(passwords, candidates());
-  std::string path;
+  std::optional<std::string> path;
   for (auto& candidate : passwords) {
     if (const auto may = memory_.mayTry(address_, account_.username, candidate.password);
         !may && (candidate.last || may.error().code() != ErrorCode::Denied)) {
@@ -27,11 +33,11 @@ Async<void> RedfishLogin::renew(std::string stale) {
     } else if (!may) {
       continue;
     }
-    if (path.empty()) {
+    if (!path) {
       CO_TRY(found, co_await sessionsPath());
       path = std::move(found);
     }
-    CO_TRY(taken, co_await tryPassword(path, candidate));
+    CO_TRY(taken, co_await tryPassword(*path, candidate));
     if (taken) co_return Result<void>();
   }
   co_return fail(memory_.refused(address_, account_.username));
@@ -55,14 +61,20 @@ Result<std::vector<RedfishLogin::Candidate>> RedfishLogin::candidates() {
 }
 
 Async<bool> RedfishLogin::tryPassword(std::string path, Candidate candidate) {
+  if (path.empty()) co_return co_await tryBasic(std::move(candidate));
   const auto& password = candidate.password;
   Json account = Json::object();
   account["UserName"] = account_.username;
   account["Password"] = password.reveal();
   const RedfishCall request{
       .method = "POST", .path = path, .body = jsonText(account), .repeatable = false};
-  for (int waits = 0;; ++waits) {
-    CO_TRY(reply, co_await connections_.exchange(request, std::string()));
+  for (int waits = 0, resets = 0;; ++waits) {
+    auto answer = co_await connections_.exchange(request, std::string());
+    if (!answer && answer.error().code() == ErrorCode::Unavailable && resets++ < kMaxLoginResets) {
+      co_await clock_.sleep(kReconnectPause);  // the connection broke, which says nothing of it
+      continue;
+    }
+    CO_TRY(reply, std::move(answer));
     if (reply.status == 401 || reply.status == 403) {
       CO_TRY_OK(memory_.rememberRefusal(account_.username, password));
       co_return false;
@@ -87,9 +99,30 @@ Async<void> RedfishLogin::accepted(RedfishReply reply, std::string path, Candida
     (void)co_await closeSession(left_open, token_);
   }
   uses_next_ = candidate.is_next;
-  const bool both = candidate.is_next || !candidate.last || account_.next_password;
-  co_return both ? memory_.forgetRefusalOf(account_.username, candidate.password)
-                 : memory_.forgetRefusal();
+  co_return forgetRefusals(candidate);
+}
+
+Result<void> RedfishLogin::forgetRefusals(const Candidate& taken) {
+  const bool both = taken.is_next || !taken.last || account_.next_password;
+  return both ? memory_.forgetRefusalOf(account_.username, taken.password)
+              : memory_.forgetRefusal();
+}
+
+/// Proved by a resource that needs it: the service root answers anybody.
+Async<bool> RedfishLogin::tryBasic(Candidate candidate) {
+  const auto token = basicToken(account_.username, candidate.password.reveal());
+  CO_TRY(reply,
+         co_await connections_.exchange({.method = "GET", .path = "/redfish/v1/Systems"}, token));
+  if (reply.status == 401 || reply.status == 403) {
+    CO_TRY_OK(memory_.rememberRefusal(account_.username, candidate.password));
+    co_return false;
+  }
+  if (!reply.ok()) co_return fail(errorOf(reply, "reading the systems of " + address_));
+  token_ = token;
+  session_path_.clear();
+  uses_next_ = candidate.is_next;
+  CO_TRY_OK(forgetRefusals(candidate));
+  co_return true;
 }
 
 Result<void> RedfishLogin::keepToken(const RedfishReply& reply, const std::string& sessions_path) {
@@ -109,8 +142,8 @@ Async<std::string> RedfishLogin::sessionsPath() {
          co_await connections_.exchange({.method = "GET", .path = "/redfish/v1/"}, std::string()));
   if (!root.ok() && root.status != 401)
     co_return fail(errorOf(root, "reading the service root of " + address_));
-  auto path = linkAt(root.body, "Links/Sessions");
-  co_return path.empty() ? std::string("/redfish/v1/SessionService/Sessions") : path;
+  if (root.ok()) CO_TRY_OK(expectResource(root, "/redfish/v1/"));
+  co_return sessionsOf(root.body);
 }
 
 void RedfishLogin::forget() {

@@ -30,7 +30,7 @@ class RedfishLogin {
         clock_(clock),
         connections_(connections) {}
 
-  /// "" before it.
+  /// Of the session, or what stands in its place (basic_authentication.h); "" before the login.
   const std::string& token() const { return token_; }
   /// Another token than `stale`: "" when there is none at all. Errors: Denied, those of the service
   Async<void> renew(std::string stale);
@@ -52,9 +52,11 @@ class RedfishLogin {
   Result<std::vector<Candidate>> candidates();
   /// Whether the BMC took it. Errors: what says nothing about the password
   Async<bool> tryPassword(std::string path, Candidate candidate);
+  Async<bool> tryBasic(Candidate candidate);  ///< where the service has no sessions
   Async<void> accepted(RedfishReply reply, std::string path, Candidate candidate);
+  Result<void> forgetRefusals(const Candidate& taken);
   Result<void> keepToken(const RedfishReply& reply, const std::string& sessions_path);
-  Async<std::string> sessionsPath();
+  Async<std::string> sessionsPath();  ///< "": the service has none
   /// Answers the session that was remembered until now.
   Async<std::string> rememberSession(std::string path);
   /// Logs out of a session with the token of another; best effort.

@@ -19,14 +19,15 @@
 #include "inventory/model/profile.h"
 
 #include <memory>
+#include <string>
 
 namespace muster::bmc {
 
 /// The drivers, before the Bmc that is put together from them.
 struct RedfishDrivers {
   RedfishDrivers(std::unique_ptr<RedfishSession> session, inventory::BootMode boot_mode,
-                 Clock& clock, FirmwareImages& images)
-      : resources_(std::move(session), clock),
+                 Clock& clock, FirmwareImages& images, std::string system_id)
+      : resources_(std::move(session), clock, std::move(system_id)),
         boot_(resources_, boot_mode),
         updates_(resources_, firmware_, reset_, images) {}
 
@@ -46,10 +47,10 @@ struct RedfishDrivers {
 
 class RedfishBmc final : private RedfishDrivers, public CompositeBmc {
  public:
-  /// `clock` and `images` outlive it.
+  /// `clock` and `images` outlive it. `system_id`: RedfishResources.
   RedfishBmc(std::unique_ptr<RedfishSession> session, inventory::BootMode boot_mode, Clock& clock,
-             FirmwareImages& images)
-      : RedfishDrivers(std::move(session), boot_mode, clock, images),
+             FirmwareImages& images, std::string system_id = {})
+      : RedfishDrivers(std::move(session), boot_mode, clock, images, std::move(system_id)),
         CompositeBmc(
             {power_, boot_, bios_, accounts_, inventory_, updates_, sensors_, events_, console_}) {}
 

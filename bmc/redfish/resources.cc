@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bmc/redfish/resources.h"
 
+#include "bmc/redfish/answers.h"
+#include "bmc/redfish/identity.h"
+#include "bmc/redfish/uri_reference.h"
+
 #include <algorithm>
+#include <utility>
 
 namespace muster::bmc {
 
@@ -11,6 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxSystems = 32;
 constexpr std::size_t kMaxManagers = 32;
+constexpr std::size_t kMaxLinkedChassis = 8;
 constexpr int kMaxPages = 64;
 constexpr std::string_view kExpand =
     "?$expand=.($levels=1)";             ///< DSP0266: subordinate resources, not those in Links
@@ -41,8 +47,9 @@ std::string lastSegment(const std::string& uri) {
   return uri.substr(slash + 1, end - slash);
 }
 
-RedfishResources::RedfishResources(std::unique_ptr<RedfishSession> session, Clock& clock)
-    : session_(std::move(session)), clock_(clock) {}
+RedfishResources::RedfishResources(std::unique_ptr<RedfishSession> session, Clock& clock,
+                                   std::string system_id)
+    : session_(std::move(session)), clock_(clock), system_id_(std::move(system_id)) {}
 
 Async<Members> RedfishResources::members(std::string collection, std::size_t limit,
                                          std::chrono::milliseconds timeout, Want want) {
@@ -59,12 +66,16 @@ Async<Members> RedfishResources::members(std::string collection, std::size_t lim
       continue;
     }
     CO_TRY(reply, std::move(answer));
-    next = linkAt(reply.body, "Members@odata.nextLink");
-    const auto list = reply.body.find("Members");
-    if (list == reply.body.end() || !list->is_array()) break;
+    const auto here = std::exchange(next, linkAt(reply.body, "Members@odata.nextLink"));
+    if (!next.empty()) {
+      CO_TRY(path, resolveReference(address(), here, next));
+      next = std::move(path);
+    }
+    CO_TRY(list, membersOf(reply, here));
     for (Json& entry : *list) {
-      const std::string uri = linkAt(entry, "@odata.id");
-      if (uri.empty() || seen++ >= limit) continue;
+      const std::string link = linkAt(entry, "@odata.id");
+      if (link.empty() || seen++ >= limit) continue;
+      CO_TRY(uri, resolveReference(address(), here, link));
       if (entry.contains("Id")) {  // already expanded
         out.found.push_back({uri, std::move(entry)});
         continue;
@@ -88,6 +99,19 @@ Async<Members> RedfishResources::members(std::string collection, std::size_t lim
 Async<Member> RedfishResources::pickSystem(std::string collection) {
   CO_TRY(listed, co_await members(collection, kMaxSystems));
   auto& systems = listed.found;
+  if (!system_id_.empty()) {
+    std::string names;
+    for (Member& each : systems) {
+      if (lastSegment(each.uri) == system_id_) co_return std::move(each);
+      names += (names.empty() ? "" : ", ") + lastSegment(each.uri);
+    }
+    for (const auto& each : listed.unread)
+      if (lastSegment(each.uri) == system_id_) co_return fail(each.why);
+    co_return fail(
+        ErrorCode::NotFound,
+        fmt::format("the BMC at {} has no system {}, which the inventory names; it has {}",
+                    address(), system_id_, names.empty() ? "none" : names));
+  }
   auto best = std::max_element(
       systems.begin(), systems.end(),
       [](const Member& a, const Member& b) { return hostScore(a.json) < hostScore(b.json); });
@@ -120,12 +144,34 @@ Async<Member> RedfishResources::pickManager(std::string collection, Member syste
   co_return std::move(*best);
 }
 
+/// NVIDIA's Grace trays say in the system neither who made it nor what it is: the chassis that it
+/// names, and Product, do (captures).
+Async<BmcIdentity> RedfishResources::dialectOf(Json root, Member system, Member manager) {
+  const auto own = systemIdentity(system.uri, system.json);
+  BmcIdentity who{
+      vendorOf(root), own.manufacturer, own.model, textAt(manager.json, "FirmwareVersion"), {}};
+  if (own.model.empty()) {
+    for (const auto& uri : linksAt(system.json, "Links/Chassis")) {
+      if (who.other_models.size() >= kMaxLinkedChassis) break;
+      auto chassis = co_await session_->get(uri);
+      if (!chassis && chassis.error().code() == ErrorCode::NotFound) continue;
+      if (!chassis) co_return fail(std::move(chassis.error()));
+      const auto box = chassisIdentity(uri, chassis->body, system.uri);
+      who.other_models.push_back(box.model);
+      if (who.manufacturer.empty()) who.manufacturer = box.manufacturer;
+    }
+  }
+  who.other_models.push_back(serviceIdentity(root).model);
+  co_return who;
+}
+
 Async<ResourceUris> RedfishResources::uris() {
   if (uris_) co_return *uris_;
   CO_TRY(root, co_await session_->get("/redfish/v1/"));
   auto place = [&](std::string_view name, const char* fallback) {
-    auto link = linkAt(root.body, name);
-    return link.empty() ? std::string(fallback) : link;
+    const auto link = linkAt(root.body, name);
+    const auto path = resolveReference(address(), "/redfish/v1/", link);
+    return path ? *path : std::string(fallback);
   };
   ResourceUris found;
   found.update_service = place("UpdateService", "/redfish/v1/UpdateService");
@@ -136,9 +182,9 @@ Async<ResourceUris> RedfishResources::uris() {
   found.system = system.uri;
   found.manager = manager.uri;
 
-  BmcIdentity who{vendorOf(root.body), textAt(system.json, "Manufacturer"),
-                  textAt(system.json, "Model"), textAt(manager.json, "FirmwareVersion")};
+  CO_TRY(who, co_await dialectOf(root.body, system, manager));
   found.quirks = quirksOf(who);
+  reported_by_bmc_ = {managerIdentity(manager.uri, manager.json), serviceIdentity(root.body)};
   const std::string features = "ProtocolFeaturesSupported/ExpandQuery/";
   expand_ = found.quirks.expand && (boolAt(root.body, features + "NoLinks").value_or(false) ||
                                     boolAt(root.body, features + "ExpandAll").value_or(false));

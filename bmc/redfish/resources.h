@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "bmc/machine_identity.h"
 #include "bmc/quirks.h"
 #include "bmc/redfish/session.h"
 #include "bmc/roles.h"
@@ -49,7 +50,10 @@ std::string lastSegment(const std::string& uri);
 
 class RedfishResources {
  public:
-  RedfishResources(std::unique_ptr<RedfishSession> session, Clock& clock);
+  /// `system_id`: of the ComputerSystem, where several are behind the BMC; "": the one that can be
+  /// reset and boots.
+  RedfishResources(std::unique_ptr<RedfishSession> session, Clock& clock,
+                   std::string system_id = {});
 
   const std::string& address() const { return session_->address(); }
   RedfishSession& session() { return *session_; }
@@ -58,6 +62,8 @@ class RedfishResources {
   Async<ResourceUris> uris();
   /// As far as they are known; no request is sent.
   const std::optional<ResourceUris>& knownUris() const { return uris_; }
+  /// What manager and service root said of the machine when uris() read them.
+  const std::vector<ReportedIdentity>& reportedByBmc() const { return reported_by_bmc_; }
   /// The BMC restarts, or somebody wants to begin anew: nothing that was found counts any more.
   void forget();
   /// Grows with each forget().
@@ -84,9 +90,12 @@ class RedfishResources {
  private:
   Async<Member> pickSystem(std::string collection);
   Async<Member> pickManager(std::string collection, Member system);
+  Async<BmcIdentity> dialectOf(Json root, Member system, Member manager);
 
   std::unique_ptr<RedfishSession> session_;
   Clock& clock_;
+  std::string system_id_;
+  std::vector<ReportedIdentity> reported_by_bmc_;
   std::optional<ResourceUris> uris_;
   std::uint64_t generation_ = 0;
   bool expand_ = false;  ///< $expand is offered, allowed by the quirks, and has not failed here

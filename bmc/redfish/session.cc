@@ -2,6 +2,8 @@
 #include "bmc/redfish/session.h"
 
 #include "base/json_output.h"
+#include "bmc/redfish/answers.h"
+#include "bmc/redfish/basic_authentication.h"
 
 namespace muster::bmc {
 
@@ -38,6 +40,7 @@ Async<RedfishReply> RedfishSession::get(std::string path, std::chrono::milliseco
          co_await call(
              {.method = "GET", .path = path, .timeout = timeout, .wait_busy = busy == Busy::Wait}));
   if (!reply.ok()) co_return fail(errorOf(reply, "GET " + path));
+  CO_TRY_OK(expectResource(reply, path));
   co_return std::move(reply);
 }
 
@@ -120,7 +123,8 @@ Async<RedfishReply> RedfishSession::upload(std::string path, MultipartBody body,
   request.image = std::move(body.image);
   request.body_end = std::move(body.end);
   // An expired session must show before the upload, not by it.
-  CO_TRY_OK(co_await get("/redfish/v1/SessionService"));
+  CO_TRY_OK(co_await get(isBasic(login_.token()) ? "/redfish/v1/UpdateService"
+                                                 : "/redfish/v1/SessionService"));
   co_return co_await connections_.exchange(std::move(request), login_.token());
 }
 

@@ -89,7 +89,7 @@ Async<TaskStatus> RedfishTasks::read(std::string uri) {
   }
 }
 
-Async<std::optional<std::vector<RedfishTasks::Listed>>> RedfishTasks::list() {
+Async<std::vector<RedfishTasks::Listed>> RedfishTasks::list() {
   CO_TRY(at, co_await resources_.uris());
   const auto* known = collection_.get(resources_);
   std::string collection = known ? *known : std::string();
@@ -99,17 +99,18 @@ Async<std::optional<std::vector<RedfishTasks::Listed>>> RedfishTasks::list() {
     if (collection.empty()) collection = at.tasks + "/Tasks";
     collection_.set(resources_, collection);
   }
-  std::optional<std::vector<Listed>> out;
+  std::vector<Listed> out;
   auto found = co_await resources_.members(collection, kMaxTasks);
-  if (!found && found.error().code() == ErrorCode::NotFound) co_return out;
+  // A list that is not there is not an empty one: by it an upload is sent again.
+  if (!found && found.error().code() == ErrorCode::NotFound)
+    co_return fail(ErrorCode::Unavailable, "the BMC lists no tasks now: " + found.error().text());
   if (!found) co_return fail(std::move(found.error()));
   if (!found->unread.empty())
     co_return fail(found->unread.front().why);  // it may be the update that runs
-  out.emplace();
   for (Member& member : found->found) {
     const RedfishReply reply{200, {}, std::move(member.json)};
     const auto state = taskStatusOf(reply, at.quirks.staged_state).state;
-    out->push_back({std::move(member.uri), state == TaskState::Running});
+    out.push_back({std::move(member.uri), state == TaskState::Running});
   }
   co_return out;
 }

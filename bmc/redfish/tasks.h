@@ -4,7 +4,6 @@
 
 #include "bmc/redfish/resources.h"
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,8 +30,8 @@ class RedfishTasks {
     std::string uri;
     bool running = false;
   };
-  /// Oldest first. Null: the last one vanished while the list was read.
-  Async<std::optional<std::vector<Listed>>> list();
+  /// Oldest first. Errors: Unavailable (the list was not read as a whole)
+  Async<std::vector<Listed>> list();
 
  private:
   RedfishResources& resources_;

@@ -37,8 +37,7 @@ Async<TaskList> RedfishUpdates::tasks() {
   TaskList list;
   list.keeps_finished = at.quirks.keeps_finished_tasks;
   CO_TRY(listed, co_await tasks_.list());
-  if (!listed) co_return list;
-  for (auto& task : *listed) {
+  for (auto& task : listed) {
     auto uri = std::move(task.uri);
     for (const auto& strategy : strategies_) uri = strategy->marked(std::move(uri));
     (task.running ? list.running : list.finished).push_back(std::move(uri));
@@ -86,8 +85,9 @@ Async<Json> RedfishUpdates::updateParameters(std::string component) {
       at.quirks.upload_oem.empty() ? Json::object() : parseLenient(at.quirks.upload_oem);
   const auto& tray = at.quirks.tray;
   if (!tray.members.empty() && lifecycle::matches(tray.members, component))
-    parameters["Targets"] =
-        Json::array_t(1, fmt::format("{}/{}", inventory.collection, tray.target));
+    parameters["Targets"] = Json::array_t(
+        1, tray.target.starts_with('/') ? std::string(tray.target)
+                                        : fmt::format("{}/{}", inventory.collection, tray.target));
   else if (at.quirks.send_targets)
     parameters["Targets"] = Json::array_t(1, it->second);
   for (const auto& words : at.quirks.oem_update_parameters) {
@@ -107,7 +107,8 @@ Async<void> RedfishUpdates::refuseWhileUpdating() {
   CO_TRY(now, co_await tasks());
   for (const std::string& uri : now.running) {
     auto reply = co_await resources_.session().get(withoutMark(uri));
-    if (!reply) continue;
+    if (!reply && reply.error().code() == ErrorCode::NotFound) continue;  // it has ended meanwhile
+    if (!reply) co_return fail(std::move(reply.error()));                 // it may be an update
     const std::string source = textAt(reply->body, "Payload/TargetUri");
     if (!source.empty() && source.find("UpdateService") == std::string::npos)
       continue;  // some other work

@@ -46,6 +46,7 @@ enum class Repair;
 enum class Rung;
 enum class UserDataKind;
 
+struct AcceptedIdentity;
 struct AddressPlan;
 struct BmcAddress;
 struct BmcCertificateSpec;

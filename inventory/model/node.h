@@ -6,6 +6,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "inventory/model/fwd.h"
+#include "inventory/model/section.h"
 
 #include <string>
 
@@ -16,6 +17,13 @@ struct BmcAddress {
   std::string username_override;
   std::string credential = {};  ///< empty: the profile's
   Held<BmcTrust> trust = {};    ///< as far as the node says it; bmcTrustOf() says what holds
+  Parts<AcceptedIdentity> accept = {};  ///< what identifies the machine where its BMC reports
+                                        ///< neither serial nor MAC; all must be found
+  std::string system = {};  ///< Id of its ComputerSystem, where several are behind the BMC; empty:
+                            ///< the one that can be reset and boots
+
+  /// The machine behind the BMC; two nodes never have the same.
+  std::string place() const { return system.empty() ? url : url + "#" + system; }
 };
 
 struct Node {

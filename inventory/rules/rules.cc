@@ -202,7 +202,7 @@ class Rules {
       const Node& node = declared.node;
       macs.see(node.mac.str(), node, declared.mac);
       addresses.see(node.address.str(), node, declared.address);
-      bmcs.see(node.bmc.url, node, declared.bmc);
+      bmcs.see(node.bmc.place(), node, declared.bmc);
       if (!node.serial.empty()) serials.see(node.serial, node, declared.serial);
     }
   }

@@ -70,6 +70,8 @@ class SchemaWriter {
   Json shapeSchema(const Shape& shape) {
     switch (shape.kind) {
       case Shape::Kind::Text:
+        if (shape.or_object)
+          return {{"anyOf", Json::array({textSchema(shape), reference(*shape.or_object())})}};
         return textSchema(shape);
       case Shape::Kind::Integer:
         return {{"type", "integer"}, {"minimum", shape.minimum}, {"maximum", shape.maximum}};
@@ -116,6 +118,7 @@ void collect(const ObjectSpec& spec, std::vector<const ObjectSpec*>& order,
 void collectShape(const Shape& shape, std::vector<const ObjectSpec*>& order,
                   std::set<const ObjectSpec*>& seen) {
   if (shape.kind == Shape::Kind::Object) collect(*shape.object(), order, seen);
+  if (shape.or_object) collect(*shape.or_object(), order, seen);
   if (shape.item) collectShape(*shape.item, order, seen);
 }
 
@@ -144,6 +147,9 @@ std::string shapeMarkdown(const Shape& shape) {
     case Shape::Kind::Choice:
       return fmt::format("`{}`", fmt::join(shape.choices, "`, `"));
     default:
+      if (shape.or_object)
+        return fmt::format("{}, or [{}](#{})", describeShape(shape), shape.or_object()->title,
+                           anchor(*shape.or_object()));
       return describeShape(shape);
   }
 }

@@ -65,6 +65,9 @@ Shape mapOf(Shape item, const TextFormat& key, std::vector<std::string_view> req
           .required_keys = std::move(required_keys)};
 }
 Shape object(const ObjectSpec* (*spec)()) { return {.kind = Shape::Kind::Object, .object = spec}; }
+Shape textOrObject(const TextFormat& format, const ObjectSpec* (*spec)()) {
+  return {.kind = Shape::Kind::Text, .format = &format, .or_object = spec};
+}
 Shape reference(std::string_view section) {
   return {.kind = Shape::Kind::Text, .refers_to = section};
 }

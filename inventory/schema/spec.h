@@ -40,12 +40,14 @@ struct ObjectSpec;
 struct Shape {
   enum class Kind { Text, Integer, Boolean, Choice, List, Map, Object };
   Kind kind = Kind::Text;
-  const TextFormat* format = nullptr;           ///< of Text, and of the keys of Map
-  long long minimum = 0, maximum = 0;           ///< of Integer, both included
-  std::vector<std::string_view> choices;        ///< in the order of the C++ enum
-  std::shared_ptr<const Shape> item;            ///< of List and Map
-  const ObjectSpec* (*object)() = nullptr;      ///< of Object
-  std::string_view refers_to;                   ///< Text: a key of this section
+  const TextFormat* format = nullptr;       ///< of Text, and of the keys of Map
+  long long minimum = 0, maximum = 0;       ///< of Integer, both included
+  std::vector<std::string_view> choices;    ///< in the order of the C++ enum
+  std::shared_ptr<const Shape> item;        ///< of List and Map
+  const ObjectSpec* (*object)() = nullptr;  ///< of Object
+  const ObjectSpec* (*or_object)() =
+      nullptr;                 ///< of Text: a mapping that says more may stand there
+  std::string_view refers_to;  ///< Text: a key of this section
   std::vector<std::string_view> required_keys;  ///< of Map
   std::size_t min_items = 0;                    ///< of List
 };
@@ -57,6 +59,8 @@ Shape choice(std::vector<std::string_view> choices);
 Shape listOf(Shape item, std::size_t min_items = 0);
 Shape mapOf(Shape item, const TextFormat& key, std::vector<std::string_view> required_keys = {});
 Shape object(const ObjectSpec* (*spec)());
+/// The text, or a mapping one of whose keys is that text.
+Shape textOrObject(const TextFormat& format, const ObjectSpec* (*spec)());
 Shape reference(std::string_view section);
 
 class FormatChecker;
@@ -175,6 +179,7 @@ const ObjectSpec* pduSpec();
 const ObjectSpec* bmcCertificateSpec();
 const ObjectSpec* tpmSpec();
 const ObjectSpec* nodeGroupSpec();
+const ObjectSpec* nodeBmcSpec();
 /// The columns of a CSV of nodes.
 const ObjectSpec* nodeRowSpec();
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of nodes: entries of the inventory, and rows of its CSV files.
+#include "inventory/model/bmc_identity.h"
 #include "inventory/model/bmc_trust.h"
 #include "inventory/model/node.h"
 #include "inventory/schema/binding.h"
@@ -17,11 +18,36 @@ namespace {
 
 using Json = nlohmann::json;
 
-void readBmc(BmcAddress& bmc, const Value& value, const Shape& shape, Reader& reader) {
+Result<void> checkAccepted(std::string_view text) {
+  TRY_OK(parseAcceptedIdentity(text));
+  return {};
+}
+
+constexpr TextFormat kAccepted{
+    "what identifies the machine",
+    R"(^((chassis-serial|system-uuid|manager-serial|manager-uuid|service-uuid)=[^ ]+)( (chassis-serial|system-uuid|manager-serial|manager-uuid|service-uuid)=[^ ]+)*$)",
+    "chassis-serial=1234567890", checkAccepted};
+constexpr std::string_view kAcceptDoc =
+    "What identifies the machine where its BMC reports neither its serial nor a MAC: "
+    "chassis-serial=, system-uuid=, manager-serial=, manager-uuid= or service-uuid= and the value "
+    "that the BMC reports, as muster shows it; several divided by blanks. Another value is "
+    "refused; docs/bmc.md.";
+constexpr std::string_view kSystemDoc =
+    "The Id of its ComputerSystem, where one BMC has several machines. Absent: the one that can be "
+    "reset and boots.";
+
+void readAccepted(BmcAddress& bmc, const Value& value, const Shape& shape, Reader& reader) {
+  const auto read = readText(value, shape, reader);
+  if (!read) return;
+  if (auto accepted = parseAcceptedIdentity(*read)) bmc.accept = std::move(*accepted);
+}
+
+void readUrl(BmcAddress& bmc, const Value& value, const Shape& shape, Reader& reader) {
   auto read = readText(value, shape, reader);
   if (!read) return;
   constexpr std::string_view kScheme = "https://";
-  bmc = {};
+  bmc.url.clear();
+  bmc.username_override.clear();
   if (!read->starts_with(kScheme)) {
     bmc.url = std::move(*read);
     return;
@@ -38,6 +64,23 @@ void readBmc(BmcAddress& bmc, const Value& value, const Shape& shape, Reader& re
   bmc.url = std::string(kScheme) + rest;
 }
 
+ObjectSpec make_nodeBmcSpec() {
+  return Table<BmcAddress>("node-bmc", "BMC of a node", "A BMC of which more is said.")
+      .custom("url", true, text(kBmcUrl),
+              "https://[USER@]HOST[:PORT], or libvirt:DOMAIN. USER replaces the credential's.",
+              readUrl)
+      .custom("accept", false, text(kAccepted), kAcceptDoc, readAccepted)
+      .optional("system", &BmcAddress::system, text(kWord), kSystemDoc)
+      .spec();
+}
+
+void readBmc(BmcAddress& bmc, const Value& value, const Shape& shape, Reader& reader) {
+  if (value.kind == Value::Kind::Map)
+    readObject(&bmc, value, *nodeBmcSpec(), reader);
+  else
+    readUrl(bmc, value, shape, reader);
+}
+
 /// The columns of a CSV are the keys of a node: one list for both.
 template <class T>
 void addNodeFields(Table<T>& table, bool complete) {
@@ -51,12 +94,22 @@ void addNodeFields(Table<T>& table, bool complete) {
   add("mac", true, &Node::mac, text(kMac), "Ethernet address of the NIC that boots.");
   add("address", true, &Node::address, text(kIpv4), "Its address on the provisioning network.");
   table.custom(
-      "bmc", complete, text(kBmcUrl),
+      "bmc", complete, textOrObject(kBmcUrl, nodeBmcSpec),
       "Its BMC: https://[USER@]HOST[:PORT], or libvirt:DOMAIN. USER replaces the credential's.",
       [](T& node, const Value& value, const Shape& shape, Reader& reader) {
         readBmc(node.bmc, value, shape, reader);
       });
   table.prints([](const T& node, const Printer&) -> Json { return node.bmc.url; });
+  table.custom("bmc_accept", false, text(kAccepted), kAcceptDoc,
+               [](T& node, const Value& value, const Shape& shape, Reader& reader) {
+                 readAccepted(node.bmc, value, shape, reader);
+               });
+  table.prints([](const T& node, const Printer&) -> Json { return str(node.bmc.accept); });
+  table.custom("bmc_system", false, text(kWord), kSystemDoc,
+               [](T& node, const Value& value, const Shape& shape, Reader& reader) {
+                 readInto(node.bmc.system, value, shape, reader);
+               });
+  table.prints([](const T& node, const Printer&) -> Json { return node.bmc.system; });
   table.custom("bmc_pin", false, text(kFingerprint),
                "SHA-256 of its BMC's TLS certificate: no other one gets the password. Instead of "
                "the profile's bmc_pin or bmc_ca.",
@@ -114,8 +167,9 @@ void checkGroup(NodeGroup& group, const Value& map, Reader& reader) {
     return reader.error(map, "nodes: neither names nor from is given",
                         "add names: gpu001, or from: racks.csv");
   if (!map.find("from")) return;
-  for (std::string_view key : {"unit", "mac", "address", "bmc", "bmc_pin", "bmc_ca", "bmc_ssh_key",
-                               "bmc_credential", "serial", "switch", "port"})
+  for (std::string_view key :
+       {"unit", "mac", "address", "bmc", "bmc_accept", "bmc_system", "bmc_pin", "bmc_ca",
+        "bmc_ssh_key", "bmc_credential", "serial", "switch", "port"})
     if (const Value* found = map.findKey(key))
       reader.error(*found, fmt::format("nodes: \"{}\" belongs into {}", key, shorten(group.from)),
                    "remove the key here");
@@ -128,13 +182,15 @@ ObjectSpec make_nodeGroupSpec() {
                 "One name or a hostlist. With from: which rows; absent: all rows.")
       .required("profile", &NodeGroup::profile, reference("profiles"), "What they should be.")
       .optional("from", &NodeGroup::from, text(kPath),
-                "A CSV file with the columns name, rack, unit, mac, address, bmc, bmc_pin, bmc_ca, "
-                "bmc_ssh_key, bmc_credential, serial, switch, port.");
+                "A CSV file with the columns name, rack, unit, mac, address, bmc, bmc_accept, "
+                "bmc_system, "
+                "bmc_pin, bmc_ca, bmc_ssh_key, bmc_credential, serial, switch, port.");
   addNodeFields(table, false);
   return table.check(checkGroup).spec();
 }
 }  // namespace
 
+MUSTER_SPEC(nodeBmcSpec)
 MUSTER_SPEC(nodeRowSpec)
 MUSTER_SPEC(nodeGroupSpec)
 

@@ -2,7 +2,9 @@
 // bmc_pin, bmc_ca, bmc_ssh_key and bmc_credential of nodes and profiles; bmc_trust of the cluster.
 #include "inventory/model/bmc_trust.h"
 #include "base/io/crypto.h"
+#include "inventory/model/bmc_identity.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/node.h"
 #include "inventory/schema/json.h"
 #include "tests/inventory/inventory_fixture.h"
 
@@ -41,6 +43,34 @@ TEST_F(BmcTrustTest, theNodesOwnWordGoesBeforeItsProfiles) {
   ASSERT_TRUE(loaded.cluster);
   EXPECT_EQ(bmcTrustOf(*loaded.cluster, *loaded.cluster->findNode(NodeName("gpu001"))).pin, pin_);
   EXPECT_EQ(bmcTrustOf(*loaded.cluster, *loaded.cluster->findNode(NodeName("gpu002"))).pin, other_);
+}
+
+TEST_F(BmcTrustTest, whatIdentifiesAMachineIsNamedInTheMappingOrInItsColumn) {
+  column("bmc_accept", "chassis-serial=C1", "");
+  auto loaded = loadYaml(with(
+      "bmc: \"libvirt:login1\"",
+      "bmc: {url: \"libvirt:login1\", accept: \"system-uuid=u1 manager-uuid=u2\", system: S1}"));
+  EXPECT_THAT(lines(loaded), IsEmpty());
+  ASSERT_TRUE(loaded.cluster);
+  const auto& first = *loaded.cluster->findNode(NodeName("gpu001"));
+  EXPECT_THAT(first.bmc.accept.list(),
+              ElementsAre(AcceptedIdentity{AcceptedIdentity::Kind::ChassisSerial, "C1"}));
+  const auto& login = *loaded.cluster->findNode(NodeName("login1"));
+  EXPECT_EQ(login.bmc.url, "libvirt:login1");
+  EXPECT_EQ(str(login.bmc.accept), "system-uuid=u1 manager-uuid=u2");
+  EXPECT_EQ(login.bmc.system, "S1");
+}
+
+TEST_F(BmcTrustTest, whatIsNoIdentityIsRefused) {
+  for (const auto& [accept, wrong] :
+       {std::pair{"C1", "write KIND=VALUE"}, std::pair{"serial=C1", "write KIND=VALUE"},
+        std::pair{"chassis-serial=", "write the value"},
+        std::pair{"chassis-serial=1 chassis-serial=2", "is given twice"}}) {
+    column("bmc_accept", accept, "");
+    const auto loaded = loadYaml(std::string(kSmall));
+    EXPECT_FALSE(loaded.cluster) << accept;
+    EXPECT_THAT(checkText(loaded), HasSubstr(wrong));
+  }
 }
 
 TEST_F(BmcTrustTest, aNodesPinReplacesItsProfilesCa) {
