@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 namespace muster::bmc {
 namespace {
@@ -12,36 +13,42 @@ constexpr std::size_t kMaxEntriesListed =
     4'000;  ///< of a log; BMCs keep some hundred to some thousand
 
 /// How much a log looks like the hardware's event log. Its name differs: Dell Sel, Supermicro and
-/// AMI SEL or Log1, HPE IML, OpenBMC EventLog.
+/// AMI SEL or Log1, HPE IML, OpenBMC EventLog. Its type alone says little: iDRAC gives it to
+/// FaultList and AMI to BIOS too, and both are empty (captures).
 int logScore(const Json& log) {
-  if (textAt(log, "LogEntryType") == "SEL") return 3;
   constexpr std::array<std::string_view, 6> kNames = {"Sel",  "SEL",      "IML",
                                                       "Log1", "EventLog", "IEL"};
   const auto at = std::find(kNames.begin(), kNames.end(), textAt(log, "Id"));
-  return at == kNames.end() ? 0 : at - kNames.begin() < 3 ? 2 : 1;
+  const int named = at == kNames.end() ? 0 : at - kNames.begin() < 3 ? 2 : 1;
+  return (textAt(log, "LogEntryType") == "SEL" ? 3 : 0) + named;
 }
 
 }  // namespace
 
 Async<std::vector<LogEntry>> RedfishEvents::eventLog(std::size_t limit) {
   CO_TRY(at, co_await resources_.uris());
-  std::optional<Json> best;
+  std::vector<Json> candidates;
   for (const auto& owner : {at.system, at.manager}) {
     CO_TRY(resource, co_await resources_.session().get(owner));
     const auto services = linkAt(resource.body, "LogServices");
     if (services.empty()) continue;
     CO_TRY(logs, co_await resources_.members(services, kMaxLogs));
     for (auto& log : logs.found)
-      if (logScore(log.json) > (best ? logScore(*best) : 0)) best = std::move(log.json);
+      if (logScore(log.json) > 0 && !linkAt(log.json, "Entries").empty())
+        candidates.push_back(std::move(log.json));  // Lenovo links no entries while there are none
   }
-  if (!best)
+  if (candidates.empty())
     co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " shows no system event log");
-  CO_TRY(entries, co_await resources_.members(linkAt(*best, "Entries"), kMaxEntriesListed,
-                                              at.quirks.inventory_read));
+  std::ranges::stable_sort(candidates, std::ranges::greater(), logScore);
   std::vector<LogEntry> out;
-  for (const auto& entry : entries.found)
-    out.push_back({textAt(entry.json, "Id"), textAt(entry.json, "Created"),
-                   textAt(entry.json, "Severity"), textAt(entry.json, "Message")});
+  for (const auto& log : candidates) {  // the first that has something to say
+    CO_TRY(entries, co_await resources_.members(linkAt(log, "Entries"), kMaxEntriesListed,
+                                                at.quirks.inventory_read));
+    for (const auto& entry : entries.found)
+      out.push_back({textAt(entry.json, "Id"), textAt(entry.json, "Created"),
+                     textAt(entry.json, "Severity"), textAt(entry.json, "Message")});
+    if (!out.empty()) break;
+  }
   // RFC 3339 of one clock sorts as text; which end a BMC lists first differs.
   std::stable_sort(out.begin(), out.end(),
                    [](const LogEntry& a, const LogEntry& b) { return a.created < b.created; });

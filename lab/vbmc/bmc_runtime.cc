@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "lab/vbmc/messages.h"
+#include "lab/vbmc/resource_names.h"
 
 #include <fmt/ranges.h>
 
@@ -16,7 +17,7 @@ BmcRuntime::BmcRuntime(Clock& clock_in, Workers& workers_in, Machine& machine_in
       workers(workers_in),
       machine(machine_in),
       options(std::move(options_in)),
-      quirks(options.vendor_profile->quirks()),
+      behaviour(options.vendor_profile->behaviour()),
       state(std::move(state_in)),
       guard(clock_in, options.account, options.logins) {
   guard.setFailedLogins(state.failed_logins);
@@ -41,20 +42,24 @@ void BmcRuntime::violate(const std::string& what) {
   note(what);
 }
 
+std::string BmcRuntime::inside(std::string path) const {
+  return insideName(std::move(path), behaviour.names);
+}
+
 std::vector<std::string> BmcRuntime::inventoryIds() const {
   std::vector<std::string> ids;
   for (const auto& [name, slot] : state.slots) {
-    switch (quirks.inventory_key) {
-      case bmc::InventoryKey::Id:
+    switch (behaviour.member_ids) {
+      case MemberIds::Names:
         ids.push_back(name);
-        if (quirks.rollback == bmc::RollbackMethod::ActiveImage &&
-            name == options.vendor_profile->bmc && !slot.previous_version.empty())
+        if (behaviour.goes_back == GoesBack::ByActiveImage && name == options.vendor_profile->bmc &&
+            !slot.previous_version.empty())
           ids.push_back(name + std::string(kPreviousImage));
         break;
-      case bmc::InventoryKey::Name:
+      case MemberIds::Numbers:
         ids.push_back(std::to_string(ids.size() + 1));
         break;
-      case bmc::InventoryKey::InstalledFqdd:
+      case MemberIds::InstalledFqdd:
         ids.push_back("Installed-0-" + slot.version + "__" + name);
         if (!slot.previous_version.empty())
           ids.push_back("Previous-0-" + slot.previous_version + "__" + name);
@@ -73,17 +78,18 @@ bool BmcRuntime::isPrevious(const std::string& id) const {
 
 std::string BmcRuntime::slotOf(const std::string& id) const {
   if (id.ends_with(kPreviousImage)) return id.substr(0, id.size() - kPreviousImage.size());
-  if (quirks.inventory_key == bmc::InventoryKey::InstalledFqdd) {
+  if (behaviour.member_ids == MemberIds::InstalledFqdd) {
     const auto mark = id.find("__");
     return mark == std::string::npos ? id : id.substr(mark + 2);
   }
-  if (quirks.inventory_key != bmc::InventoryKey::Name) return id;
+  if (behaviour.member_ids != MemberIds::Numbers) return id;
   const auto ids = inventoryIds();
   const auto at = std::find(ids.begin(), ids.end(), id);
   return at == ids.end() ? id : std::next(state.slots.begin(), at - ids.begin())->first;
 }
 
-std::string BmcRuntime::componentAt(const std::string& uri) const {
+std::string BmcRuntime::componentAt(const std::string& asked) const {
+  const auto uri = inside(asked);
   if (uri == kManager) return std::string(options.vendor_profile->bmc);
   if (uri == kBios) return "BIOS";
   return uri.starts_with(kInventory + "/") ? slotOf(uri.substr(kInventory.size() + 1))

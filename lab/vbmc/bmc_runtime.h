@@ -106,7 +106,7 @@ struct BmcRuntime {
   Workers& workers;
   Machine& machine;
   ServiceOptions options;
-  const bmc::Quirks quirks;
+  const Behaviour& behaviour;
   BmcState state;
   LoginGuard guard;
   Faults faults;
@@ -137,12 +137,15 @@ struct BmcRuntime {
   /// What no controller may do was done.
   void violate(const std::string& what);
 
+  /// The path inside of what a client asks for by the vendor's name (resource_names.h).
+  std::string inside(std::string path) const;
+
   // ---- members of the inventory: as this vendor names them
   std::vector<std::string> inventoryIds() const;
   std::string slotOf(const std::string& id) const;
   bool isPrevious(const std::string& id) const;
   /// The component behind a target: a member of the inventory, the manager, or the BIOS.
-  std::string componentAt(const std::string& uri) const;
+  std::string componentAt(const std::string& asked) const;
   bool copying(const std::string& component) const;
 
   std::string etagOf(const std::string& path) const;

@@ -25,6 +25,7 @@ inline const std::string kJobs = kManager + "/Oem/Dell/Jobs";
 inline const std::string kChassis = kRoot + "/Chassis";
 inline const std::string kBios = kSystem + "/Bios";
 inline const std::string kSystemSettings = kSystem + "/SD";
+inline const std::string kBootOptions = kSystem + "/BootOptions";
 inline const std::string kIloUpload = "/cgi-bin/uploadFile";
 inline const std::string kSel = kSystem + "/LogServices/SEL";
 inline const std::string kCertificateService = kRoot + "/CertificateService";

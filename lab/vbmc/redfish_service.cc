@@ -5,6 +5,7 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "lab/vbmc/messages.h"
+#include "lab/vbmc/resource_names.h"
 
 #include <fmt/ranges.h>
 #include <boost/asio/error.hpp>
@@ -87,9 +88,9 @@ io::ServerResponse badValue(const std::string& property, const std::string& valu
 }
 
 /// Where the vendor has it; the action's own path decides which reset types it takes.
-bool isVendorCut(const bmc::AcCycleMethod& way, const std::string& path) {
+bool isVendorCut(const StandbyCut& way, const std::string& path) {
   const auto hash = way.action.find('#');
-  if (way.owner == bmc::AcCycleOwner::None || way.owner == bmc::AcCycleOwner::BiosAttribute ||
+  if (way.owner == StandbyCut::Owner::None || way.owner == StandbyCut::Owner::BiosAttribute ||
       hash == std::string_view::npos)
     return false;
   return path.ends_with("/Actions/Oem/" + std::string(way.action.substr(hash + 1)));
@@ -130,8 +131,10 @@ Task<io::ServerResponse> RedfishService::handle(io::ServerRequest request) {
   if (bmc_.away)
     co_return redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", "The BMC is restarting.",
                            "Try again in some seconds.");
-  const auto path = tidyPath(request.path());
-  const auto rule = path == kFaults ? std::nullopt : bmc_.faults.take(request.method, path);
+  const auto shown = tidyPath(request.path());
+  const auto path = bmc_.inside(shown);
+  auto rule = path == kFaults ? std::nullopt : bmc_.faults.take(request.method, shown);
+  if (!rule && path != shown) rule = bmc_.faults.take(request.method, path);
   if (rule && rule->latency.count() > 0) {
     co_await bmc_.clock.sleep(std::min(rule->latency, kMaxLatency));
   }
@@ -203,7 +206,7 @@ std::optional<io::ServerResponse> RedfishService::refuseUnknown(const io::Server
 
 Task<io::ServerResponse> RedfishService::get(std::string target) {
   const auto query = target.find('?');
-  const auto path = tidyPath(target.substr(0, query));
+  const auto path = bmc_.inside(tidyPath(target.substr(0, query)));
   if (path.starts_with(kJobs + "/"))
     for (auto& [id, task] : bmc_.tasks)
       if (path.ends_with("/" + task.job) && task.young_reads > 0 && task.young_reads-- > 0)
@@ -218,6 +221,7 @@ Task<io::ServerResponse> RedfishService::get(std::string target) {
   if (query != std::string::npos && target.find("$expand", query) != std::string::npos &&
       found->contains("Members"))
     co_return expand(std::move(*found), on.value_or(false));
+  renameOutside(*found, bmc_.behaviour.names);
   auto response = io::ServerResponse::json(200, found->dump());
   response.headers["ETag"] = bmc_.etagOf(path);
   co_return response;
@@ -228,9 +232,10 @@ io::ServerResponse RedfishService::expand(json collection, bool on) const {
   for (auto& member : collection["Members"]) {
     auto whole = resources_.find(member.value("@odata.id", ""), on);
     if (!whole || whole->contains("@Muster.status")) continue;
-    if (!bmc_.quirks.expand) whole->erase("Id"), whole->erase("Version");
+    if (bmc_.behaviour.expand_drops_fields) whole->erase("Id"), whole->erase("Version");
     member = std::move(*whole);
   }
+  renameOutside(collection, bmc_.behaviour.names);
   return io::ServerResponse::json(200, jsonText(collection));
 }
 
@@ -238,7 +243,7 @@ io::ServerResponse RedfishService::expand(json collection, bool on) const {
 std::optional<io::ServerResponse> RedfishService::refuseOldEtag(const io::ServerRequest& request,
                                                                 const std::string& path) const {
   const auto given = headerOf(request.headers, "If-Match");
-  if (given.empty() && bmc_.quirks.boot_override_on_settings)
+  if (given.empty() && bmc_.behaviour.if_match_required)
     return redfishError(428, "Base.1.8.PreconditionRequired", "If-Match is needed.");
   if (!given.empty() && given != "*" && given != bmc_.etagOf(path))
     return redfishError(412, "Base.1.8.PreconditionFailed", "The ETag does not fit.");
@@ -247,12 +252,12 @@ std::optional<io::ServerResponse> RedfishService::refuseOldEtag(const io::Server
 
 io::ServerResponse RedfishService::patch(const io::ServerRequest& request,
                                          const std::string& path) {
-  const auto& boots = bmc_.quirks.boot_override_on_settings ? kSystemSettings : kSystem;
+  const auto& boots = bmc_.behaviour.override_on_settings ? kSystemSettings : kSystem;
   if (path == kAccount) {
     if (auto refusal = refuseOldEtag(request, path)) return std::move(*refusal);
     return trust_.patchAccount(request);
   }
-  if (path == kManager && bmc_.quirks.rollback == bmc::RollbackMethod::ActiveImage) {
+  if (path == kManager && bmc_.behaviour.goes_back == GoesBack::ByActiveImage) {
     if (auto refusal = refuseOldEtag(request, path)) return std::move(*refusal);
     return patchManager(request);
   }
@@ -309,8 +314,7 @@ Task<io::ServerResponse> RedfishService::post(io::ServerRequest request, std::st
   if (auto answer = intake_.post(request, path)) co_return std::move(*answer);
   if (auto answer = trust_.post(request, path)) co_return std::move(*answer);
   if (path == kManager + "/Actions/Manager.Reset") co_return resetManager(request);
-  if (path == kSystem + "/Actions/ComputerSystem.Reset" ||
-      isVendorCut(bmc_.quirks.ac_cycle, path)) {
+  if (path == kSystem + "/Actions/ComputerSystem.Reset" || isVendorCut(bmc_.behaviour.cut, path)) {
     co_return co_await resetSystem(std::move(request));
   }
   co_return resources_.find(path, false)
@@ -362,7 +366,7 @@ io::ServerResponse RedfishService::resetManager(const io::ServerRequest& request
   auto body = jsonOrNone(request.body, kRequestJson);
   auto type = stringAt(body, "ResetType");
   if (type != "GracefulRestart" &&
-      (type != "ForceRestart" || bmc_.quirks.manager_reset == "GracefulRestart"))
+      (type != "ForceRestart" || bmc_.behaviour.manager_reset == "GracefulRestart"))
     return badValue("ResetType", type);
   if (bmc_.job) return bmc_.refuseBusy();
   bmc_.begin(Job{.work = Work::ManagerReset});
@@ -372,9 +376,9 @@ io::ServerResponse RedfishService::resetManager(const io::ServerRequest& request
 Task<io::ServerResponse> RedfishService::resetSystem(io::ServerRequest request) {
   auto body = jsonOrNone(request.body, kRequestJson);
   auto type = stringAt(body, "ResetType");
-  const bool vendor_cut = isVendorCut(bmc_.quirks.ac_cycle, tidyPath(request.path()));
+  const bool vendor_cut = isVendorCut(bmc_.behaviour.cut, bmc_.inside(tidyPath(request.path())));
   const auto& allowed = bmc_.options.vendor_profile->resets;
-  if (vendor_cut ? type != bmc_.quirks.ac_cycle.value
+  if (vendor_cut ? type != bmc_.behaviour.cut.value
                  : std::find(allowed.begin(), allowed.end(), type) == allowed.end())
     co_return redfishError(400, "Base.1.8.ActionParameterValueNotInList",
                            fmt::format("'{}' is not an allowed ResetType.", type),
@@ -382,7 +386,7 @@ Task<io::ServerResponse> RedfishService::resetSystem(io::ServerRequest request) 
   const auto on = co_await bmc_.machine.isOn();
   if (!on) co_return redfishError(500, "Base.1.8.InternalError", on.error().str());
   if (type == "FullPowerCycle" || vendor_cut) {
-    if (vendor_cut && bmc_.quirks.ac_cycle.host_off && *on)
+    if (vendor_cut && bmc_.behaviour.cut.host_off && *on)
       co_return redfishError(400, "OpenBMC.0.4.ChassisPowerStateOffRequired",
                              "The host must be off.", "Switch it off first.");
     if (bmc_.job) co_return bmc_.refuseBusy();
@@ -435,8 +439,8 @@ Async<void> RedfishService::startMachine() {
   if (bmc_.adapter_fault == UpdateFault::AdapterStarting) bmc_.adapter_fault = UpdateFault::None;
   bmc_.save();
   const auto& cut =
-      bmc_.quirks.ac_cycle;  // iDRAC: POST takes the attribute over, and the power goes once
-  if (cut.owner == bmc::AcCycleOwner::BiosAttribute && !bmc_.job &&
+      bmc_.behaviour.cut;  // iDRAC: POST takes the attribute over, and the power goes once
+  if (cut.owner == StandbyCut::Owner::BiosAttribute && !bmc_.job &&
       bmc_.state.bios[std::string(cut.action)] == cut.value) {
     bmc_.state.bios[std::string(cut.action)] = "None";
     bmc_.begin(Job{.work = Work::AcCycle});

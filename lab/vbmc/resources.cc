@@ -14,7 +14,10 @@ json serviceRoot(const Identity& identity, const VendorProfile& vendor_profile) 
   result["RedfishVersion"] = "1.11.0";
   result["UUID"] = identity.uuid;
   if (vendor_profile.names_vendor) result["Vendor"] = vendor_profile.vendor;
-  result["Oem"][std::string(vendor_profile.vendor)] = json::object();
+  if (const auto product = vendor_profile.behaviour().product; !product.empty())
+    result["Product"] = product;
+  else
+    result["Oem"][std::string(vendor_profile.vendor)] = json::object();
   result["ProtocolFeaturesSupported"]["ExpandQuery"] = {{"NoLinks", true},
                                                         {"Levels", true},
                                                         {"MaxLevels", 1},
@@ -116,7 +119,7 @@ std::optional<nlohmann::json> Resources::find(const std::string& path, bool on) 
   if (path == kInventory)
     return collection(path, "SoftwareInventoryCollection", bmc_.inventoryIds());
   if (path == kRoot + "/TaskService") return taskService();
-  if (path == kSystemSettings && bmc_.quirks.boot_override_on_settings) {
+  if (path == kSystemSettings && bmc_.behaviour.override_on_settings) {
     json result = head(path, "ComputerSystem.v1_13_1.ComputerSystem", "Settings");
     result["Boot"] = systemResource(on)["Boot"];
     return result;
@@ -167,6 +170,7 @@ std::optional<nlohmann::json> Resources::deviceAt(const std::string& path) const
   std::map<std::string, std::string> by_id;
   for (std::size_t index = 0; index < macs.size(); ++index)
     by_id[fmt::format("nic{}", index)] = macs[index];
+  if (!bmc_.behaviour.system_says_identity) return std::nullopt;
   if (path == nics) return collection(path, "EthernetInterfaceCollection", keysOf(by_id));
   if (auto nic = by_id.find(id); parent == nics && nic != by_id.end())
     return nicResource(path, nic->second);
@@ -179,10 +183,14 @@ nlohmann::json Resources::systemResource(bool on) const {
   result["SystemType"] = "Physical";
   result["HostName"] = identity.node;
   const bool plain = bmc_.options.vendor_profile == &vendorProfiles().front();
-  result["Manufacturer"] =
-      plain ? identity.manufacturer : std::string(bmc_.options.vendor_profile->manufacturer);
-  result["Model"] = plain ? identity.model : std::string(bmc_.options.vendor_profile->model);
-  result["SerialNumber"] = identity.serial;
+  if (bmc_.behaviour.system_says_identity) {
+    result["Manufacturer"] =
+        plain ? identity.manufacturer : std::string(bmc_.options.vendor_profile->manufacturer);
+    result["Model"] = plain ? identity.model : std::string(bmc_.options.vendor_profile->model);
+    result["SerialNumber"] = identity.serial;
+  } else {
+    result.erase("HostName");
+  }
   result["UUID"] = identity.uuid;
   result["PowerState"] = on ? "On" : "Off";
   result["BiosVersion"] =
@@ -196,8 +204,8 @@ nlohmann::json Resources::systemResource(bool on) const {
       {"HttpBootUri", bmc_.state.boot_uri},
       {"BootSourceOverrideTarget@Redfish.AllowableValues", {"None", "Pxe", "Hdd", "UefiHttp"}},
       {"BootSourceOverrideEnabled@Redfish.AllowableValues", {"Once", "Continuous", "Disabled"}}};
-  if (bmc_.quirks.boot_mode) result["Boot"]["BootSourceOverrideMode"] = "UEFI";
-  if (bmc_.quirks.boot_override_on_settings)
+  if (bmc_.behaviour.boot_mode) result["Boot"]["BootSourceOverrideMode"] = "UEFI";
+  if (bmc_.behaviour.override_on_settings)
     result["@Redfish.Settings"] = {{"@odata.type", "#Settings.v1_3_0.Settings"},
                                    {"SettingsObject", linkTo(kSystemSettings)}};
   if (const auto& serial = bmc_.options.serial)
@@ -205,16 +213,21 @@ nlohmann::json Resources::systemResource(bool on) const {
                                       {"Port", serial->ssh_port},
                                       {"SharedWithManagerCLI", !serial->command.empty()},
                                       {"ConsoleEntryCommand", serial->command}};
+  const auto& cut = bmc_.behaviour.cut;
   result["Bios"] = linkTo(kBios);
   result["LogServices"] = linkTo(kSystem + "/LogServices");
-  result["Links"]["Chassis"] = json::array({linkTo(kChassis + "/chassis")});
-  const auto& cut = bmc_.quirks.ac_cycle;
-  if (cut.owner == bmc::AcCycleOwner::System)
+  const auto named =
+      cut.owner == StandbyCut::Owner::Chassis ? std::string(cut.chassis) : std::string("chassis");
+  result["Links"]["Chassis"] = json::array({linkTo(kChassis + "/" + named)});
+  if (cut.owner == StandbyCut::Owner::System)
     putAt(result, cut.action,
           {{"target",
             kSystem + "/Actions/Oem/" + std::string(cut.action.substr(cut.action.find('#') + 1))},
            {"ResetType@Redfish.AllowableValues", {cut.value}}});
-  result["EthernetInterfaces"] = linkTo(kSystem + "/EthernetInterfaces");
+  if (bmc_.behaviour.system_says_identity)
+    result["EthernetInterfaces"] = linkTo(kSystem + "/EthernetInterfaces");
+  else
+    result["Boot"]["BootOptions"] = linkTo(kBootOptions);
   if (!identity.gpu_models.empty()) result["Processors"] = linkTo(kSystem + "/Processors");
   result["Links"]["ManagedBy"] = json::array({linkTo(kManager)});
   result["Actions"]["#ComputerSystem.Reset"] = {
@@ -226,7 +239,7 @@ nlohmann::json Resources::systemResource(bool on) const {
 /// iDRAC's tasks vanish when they have ended; their Jobs stay.
 bool Resources::isShown(const UpdateTask& task) const {
   const bool ended = task.state == "Completed" || task.state == "Exception";
-  return task.young_reads >= 0 && !(ended && !bmc_.quirks.keeps_finished_tasks);
+  return task.young_reads >= 0 && !(ended && !bmc_.behaviour.keeps_finished_tasks);
 }
 
 }  // namespace muster::lab::vbmc

@@ -6,11 +6,13 @@
 #include "lab/vbmc/firmware_file.h"
 #include "lab/vbmc/messages.h"
 #include "lab/vbmc/multipart.h"
+#include "lab/vbmc/resource_names.h"
 #include "lab/vbmc/resources.h"
-#include "lifecycle/model/facet.h"
 
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
+
+#include <algorithm>
 
 namespace muster::lab::vbmc {
 
@@ -18,11 +20,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kWholeTray =
-    "HGX_0";  ///< of a DGX: the image says which of its parts it is for
-
-/// UpdateParameters.Targets; empty: whatever the image is for.
-Result<std::vector<std::string>> targetsOf(std::string_view parameters) {
+/// UpdateParameters.Targets, by their names inside; empty: whatever the image is for.
+Result<std::vector<std::string>> targetsOf(std::string_view parameters,
+                                           const Behaviour& behaviour) {
   auto body = jsonOrNone(parameters, kRequestJson);
   if (!body.is_object())
     return fail(ErrorCode::InvalidInput, "UpdateParameters is not a JSON object");
@@ -32,10 +32,12 @@ Result<std::vector<std::string>> targetsOf(std::string_view parameters) {
   if (!listed->is_array()) return fail(ErrorCode::InvalidInput, "Targets is not a list");
   for (auto& target : *listed) {
     auto path = target.is_string() ? target.get<std::string>() : std::string();
+    if (!path.empty() && path == behaviour.whole_tray) continue;
+    path = insideName(std::move(path), behaviour.names);
     if (!path.starts_with(kInventory + "/") && path != kManager && path != kBios)
       return fail(ErrorCode::InvalidInput,
                   fmt::format("'{}' is not a member of FirmwareInventory", path));
-    if (path != kInventory + "/" + std::string(kWholeTray)) targets.push_back(std::move(path));
+    targets.push_back(std::move(path));
   }
   return targets;
 }
@@ -49,19 +51,19 @@ Result<std::map<std::string, std::string_view>> partsOf(const io::ServerRequest&
 
 std::optional<io::ServerResponse> UpdateIntake::post(const io::ServerRequest& request,
                                                      const std::string& path) {
-  const auto& quirks = bmc_.quirks;
+  const auto& behaviour = bmc_.behaviour;
   const auto takes = bmc_.options.vendor_profile->takes;
-  if (path == kUpload && quirks.flash_state.empty() && takes == Takes::Multipart)
+  if (path == kUpload && behaviour.flash_state.empty() && takes == Takes::Multipart)
     return acceptUpload(request);
   if (path == kInventory && takes == Takes::Push) return acceptReady(request);
   if (path == kSimpleUpdate && takes == Takes::Fetch) return acceptUrl(request);
-  if (path == kIloUpload && !quirks.flash_state.empty()) return acceptForm(request);
-  if (path == kRoot + "/UpdateService/Actions/UpdateService.StartUpdate" && quirks.two_phase)
+  if (path == kIloUpload && !behaviour.flash_state.empty()) return acceptForm(request);
+  if (path == kRoot + "/UpdateService/Actions/UpdateService.StartUpdate" && behaviour.two_phase)
     return startVerified();
-  if (path == kSimpleUpdate && quirks.rollback == bmc::RollbackMethod::UpdateFromPrevious)
+  if (path == kSimpleUpdate && behaviour.goes_back == GoesBack::ByPreviousMember)
     return updateFromPrevious(request);
   if (path == kRoot + "/UpdateService/Actions/Oem/NvidiaUpdateService.CommitImage" &&
-      !quirks.commit.empty())
+      !behaviour.commit_action.empty())
     return commitImage(request);
   return std::nullopt;
 }
@@ -82,39 +84,36 @@ std::optional<io::ServerResponse> UpdateIntake::refusalBy(UpdateFault fault) {
         "Not licensed to perform this request. The following licenses OOB, DCMS were needed.");
   bmc_.stuck = bmc_.stuck || fault == UpdateFault::StuckMode;
   if (!bmc_.stuck) return std::nullopt;
-  if (bmc_.quirks.stuck_message.empty())
+  if (bmc_.behaviour.stuck_message.empty())
     return redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable",
                         "Another firmware update is running.", "Wait until it has ended.");
-  return redfishError(400, "SMC.1.0." + bmc_.quirks.stuck_message,
+  return redfishError(400, "SMC.1.0." + std::string(bmc_.behaviour.stuck_message),
                       "The BMC is in update mode already.", "Reset the BMC.");
 }
 
-/// The dialect's own words tell which names there are. Any other is refused, as is an upload that
-/// leaves one out.
+/// Names that are not the vendor's are refused, as is an upload that leaves one out.
 std::optional<io::ServerResponse> UpdateIntake::takeOemParameters(const nlohmann::json& parameters,
                                                                   Job& job) const {
-  for (const auto& words : bmc_.quirks.oem_update_parameters) {
-    if (job.targets.empty() || !lifecycle::matches(words.component, job.targets.front())) continue;
-    const auto known = jsonOrNone(words.oem, kRequestJson);
+  for (const auto& rule : bmc_.behaviour.oem_rules) {
+    if (job.targets.empty() || rule.component != job.targets.front()) continue;
     const auto given = parameters.value("Oem", nlohmann::json::object());
-    const auto &vendor = known.begin().key(), &kind = known.begin()->begin().key();
-    const auto said =
-        given.value(nlohmann::json::json_pointer("/" + vendor + "/" + kind), nlohmann::json());
+    const auto said = given.value(
+        nlohmann::json::json_pointer("/Supermicro/" + std::string(rule.kind)), nlohmann::json());
     if (!said.is_object())
       return redfishError(
           400, "SMC.1.0.OemParameterMissing",
-          fmt::format("Oem/{}/{} says what is kept, and is missing.", vendor, kind));
+          fmt::format("Oem/Supermicro/{} says what is kept, and is missing.", rule.kind));
     for (const auto& [name, value] : said.items())
-      if (!known[vendor][kind].contains(name) || !value.is_boolean())
+      if (std::ranges::find(rule.names, name) == rule.names.end() || !value.is_boolean())
         return redfishError(400, "Base.1.8.PropertyUnknown",
                             fmt::format("'{}' is not known.", name));
-    for (const auto& [name, value] : known[vendor][kind].items())
+    for (const auto name : rule.names)
       if (name.starts_with("Preserve"))
-        job.keeps_configuration = job.keeps_configuration && said.value(name, false);
-    if (words.target_is_related && parameters.value("Targets", nlohmann::json::array())
-                                       .front()
-                                       .get<std::string>()
-                                       .starts_with(kInventory))
+        job.keeps_configuration = job.keeps_configuration && said.value(std::string(name), false);
+    if (parameters.value("Targets", nlohmann::json::array())
+            .front()
+            .get<std::string>()
+            .starts_with(kInventory))
       return redfishError(
           400, "Base.1.8.PropertyValueNotInList",
           fmt::format("The target of {} is what its inventory member is related to.",
@@ -139,7 +138,7 @@ io::ServerResponse UpdateIntake::acceptUpload(const io::ServerRequest& request) 
         fmt::format("The image has more than {} bytes.", bmc_.options.max_image_bytes));
   auto parameters = parts->find("UpdateParameters");
   const auto words = parameters == parts->end() ? std::string_view("{}") : parameters->second;
-  auto ids = targetsOf(words);
+  auto ids = targetsOf(words, bmc_.behaviour);
   if (!ids) return redfishError(400, "Base.1.8.PropertyValueError", ids.error().str());
   for (const auto& uri : *ids) job.targets.push_back(bmc_.componentAt(uri));
   if (auto refusal = takeOemParameters(jsonOrNone(words, kRequestJson), job))
@@ -148,7 +147,7 @@ io::ServerResponse UpdateIntake::acceptUpload(const io::ServerRequest& request) 
   const bool on_request =
       jsonOrNone(words, kRequestJson).value("@Redfish.OperationApplyTime", "") ==
       "OnStartUpdateRequest";
-  job.work = bmc_.quirks.two_phase && on_request ? Work::Verify : Work::Update;
+  job.work = bmc_.behaviour.two_phase && on_request ? Work::Verify : Work::Update;
   const bool answer_is_lost = job.fault == UpdateFault::LostAnswer;
   auto accepted = begin(std::move(job));
   if (answer_is_lost) throw boost::system::system_error(asio::error::operation_aborted);
@@ -189,7 +188,7 @@ std::optional<io::ServerResponse> UpdateIntake::collectPiece(std::string_view pa
   const auto words = jsonOrNone(parameters, kRequestJson);
   const auto section = words.is_object() ? words.value("Section", 0) : 0;
   const auto tag = words.is_object() ? words.value("ETag", "") : std::string();
-  const bool full = bmc_.quirks.piece_bytes > 0 && file.size() == bmc_.quirks.piece_bytes;
+  const bool full = bmc_.behaviour.piece_bytes > 0 && file.size() == bmc_.behaviour.piece_bytes;
   if (section == 0 && !full) return std::nullopt;
   if (!is_signed)
     return redfishError(400, "iLO.2.14.ComponentUploadFailed", "A piece needs its signature.");
@@ -248,9 +247,9 @@ io::ServerResponse UpdateIntake::acceptUrl(const io::ServerRequest& request) {
 io::ServerResponse UpdateIntake::begin(Job job) {
   UpdateTask task;
   task.id = fmt::format("update-{:04}", ++bmc_.state.tasks);
-  if (bmc_.quirks.new_task_404_retries > 0) {
+  if (bmc_.behaviour.new_task_404s > 0) {
     task.job = fmt::format("JID_{:012}", bmc_.state.tasks);
-    task.young_reads = bmc_.quirks.new_task_404_retries - 1;
+    task.young_reads = bmc_.behaviour.new_task_404s - 1;
     task.messages.emplace_back("Update.1.0.OperationTransitionedToJob", kJobs + "/" + task.job);
   }
   if (bmc_.tasks.size() >= bmc_.options.max_tasks) bmc_.tasks.erase(bmc_.tasks.begin());
@@ -259,7 +258,9 @@ io::ServerResponse UpdateIntake::begin(Job job) {
   bmc_.save();
   job.task_id = task.id;
   bmc_.begin(std::move(job));
-  auto accepted = io::ServerResponse::json(202, jsonText(taskResource(task)));
+  auto shown = taskResource(task);
+  renameOutside(shown, bmc_.behaviour.names);
+  auto accepted = io::ServerResponse::json(202, jsonText(shown));
   accepted.headers["Location"] = kTasks + "/" + task.id;
   return accepted;
 }
@@ -295,7 +296,7 @@ io::ServerResponse UpdateIntake::updateFromPrevious(const io::ServerRequest& req
 
 /// Fills the second slot of what runs.
 io::ServerResponse UpdateIntake::commitImage(const io::ServerRequest& request) {
-  auto ids = targetsOf(request.body);
+  auto ids = targetsOf(request.body, bmc_.behaviour);
   if (!ids || ids->empty())
     return redfishError(400, "Base.1.8.PropertyValueError", "Targets names what to commit.");
   for (const auto& uri : *ids) {
@@ -311,7 +312,7 @@ io::ServerResponse UpdateIntake::commitImage(const io::ServerRequest& request) {
 io::ServerResponse UpdateIntake::deleteJob(const std::string& path) {
   for (auto task = bmc_.tasks.begin(); task != bmc_.tasks.end(); ++task) {
     if (task->second.job.empty() || !path.ends_with("/" + task->second.job)) continue;
-    if (task->second.state == bmc_.quirks.staged_state)
+    if (task->second.state == bmc_.behaviour.staged_state)
       bmc_.state.slots[task->second.component].staged_version.clear();
     bmc_.tasks.erase(task);
     bmc_.save();

@@ -62,7 +62,7 @@ Task<void> UpdateJobs::update(Job job) {
   finish(job, done);
   const auto component =
       bmc_.tasks.contains(job.task_id) ? bmc_.tasks.at(job.task_id).component : std::string();
-  if (!bmc_.quirks.keeps_finished_tasks || job.fault == UpdateFault::TaskVanishes)
+  if (!bmc_.behaviour.keeps_finished_tasks || job.fault == UpdateFault::TaskVanishes)
     std::erase_if(bmc_.tasks, [&](const auto& task) {
       return task.first == job.task_id && task.second.job.empty();
     });
@@ -87,7 +87,7 @@ void UpdateJobs::finish(const Job& job, const Result<void>& done) {
     const bool waits =
         job.work != Work::Verify && !bmc_.state.slots[task.component].staged_version.empty();
     task.state =
-        waits && !bmc_.quirks.staged_state.empty() ? bmc_.quirks.staged_state : "Completed";
+        waits && !bmc_.behaviour.staged_state.empty() ? bmc_.behaviour.staged_state : "Completed";
     task.percent = 100;
     return;
   }
@@ -254,7 +254,7 @@ Task<void> UpdateJobs::managerReset() {
   bmc_.verified.reset();
   bmc_.ready.clear();
   activate(Becomes::BmcReset);
-  if (!bmc_.quirks.keeps_finished_tasks) bmc_.tasks.clear();
+  if (!bmc_.behaviour.keeps_finished_tasks) bmc_.tasks.clear();
   co_await away(bmc_.options.timings.reset_duration);
 }
 

@@ -37,29 +37,34 @@ constexpr std::array<ComponentRow, 8> kDgx = {
      {"HGX_FW_FPGA_0", "2.30"},
      {"HGX_FW_GPU_SXM_1", "96.00.5E.00.01"},
      {"HGX_FW_ERoT_FPGA_0", "00.02.0134.0000", Becomes::AcCycle, true}}};
-// Twenty, as a baseline of such a tray has them: one reset of the BMC, one power cycle, one AC
-// cycle.
-constexpr std::array<ComponentRow, 20> kGb200 = {
-    {{"BMC_0", "1.0.0", Becomes::BmcReset},
-     {"HostBIOS_0", "1.0.0"},
-     {"NIC_0", "28.41.1000"},
-     {"NIC_1", "28.41.1000"},
-     {"NVMe_0", "1.0.0"},
-     {"PCIeSwitch_0", "1.0.0"},
-     {"HGX_FW_BMC_0", "1.0.0"},
-     {"HGX_FW_FPGA_0", "3.10"},
-     {"HGX_FW_CPU_0", "1.0.0"},
-     {"HGX_FW_CPU_1", "1.0.0"},
+// As a compute tray's BMC lists them (capture): the host's BMC runs a new image after its reset,
+// the HGX tray after a power cycle, CPLDs and roots of trust after an AC cycle; roots of trust fill
+// their second slot in the background.
+constexpr std::array<ComponentRow, 24> kGb200 = {
+    {{"FW_BMC_0", "GB200Nvl-24.10-1", Becomes::BmcReset},
+     {"FW_CPLD_0", "0x00 0x0b 0x03 0x03", Becomes::AcCycle},
+     {"FW_CPLD_1", "0x00 0x0b 0x03 0x03", Becomes::AcCycle},
+     {"FW_ERoT_BMC_0", "01.03.0250.0000_n04", Becomes::AcCycle, true},
+     {"HGX_FW_BMC_0", "GB200Nvl-24.10-1"},
+     {"HGX_FW_CPLD_0", "0.1B", Becomes::AcCycle},
+     {"HGX_FW_CPU_0", "02.03.10"},
+     {"HGX_FW_CPU_1", "02.03.10"},
+     {"HGX_FW_ERoT_BMC_0", "01.03.0250.0000_n04", Becomes::AcCycle, true},
+     {"HGX_FW_ERoT_CPU_0", "01.03.0250.0000_n04", Becomes::AcCycle, true},
+     {"HGX_FW_ERoT_CPU_1", "01.03.0250.0000_n04", Becomes::AcCycle, true},
+     {"HGX_FW_ERoT_FPGA_0", "01.03.0250.0000_n04", Becomes::AcCycle, true},
+     {"HGX_FW_ERoT_FPGA_1", "01.03.0250.0000_n04", Becomes::AcCycle, true},
+     {"HGX_FW_FPGA_0", "1.1A"},
+     {"HGX_FW_FPGA_1", "1.1A"},
      {"HGX_FW_GPU_0", "97.00.5E.00.01"},
      {"HGX_FW_GPU_1", "97.00.5E.00.01"},
      {"HGX_FW_GPU_2", "97.00.5E.00.01"},
      {"HGX_FW_GPU_3", "97.00.5E.00.01"},
-     {"HGX_FW_CPLD_0", "0x12", Becomes::AcCycle},
-     {"HGX_FW_ERoT_BMC_0", "1.0.0", Becomes::AcCycle, true},
-     {"HGX_FW_ERoT_CPU_0", "1.0.0", Becomes::AcCycle, true},
-     {"HGX_FW_ERoT_CPU_1", "1.0.0", Becomes::AcCycle, true},
-     {"HGX_FW_ERoT_FPGA_0", "1.0.0", Becomes::AcCycle, true},
-     {"CPLDMB_0", "0.2.1.6", Becomes::AcCycle}}};
+     {"HGX_PCIeSwitchConfig_0", "01300523"},
+     {"CX7_0", "28.41.1000"},
+     {"NIC_0", "32.41.1000"},
+     {"NIC_1", "32.41.1000"},
+     {"UEFI", "buildbrain-gcid-10000000"}}};
 
 constexpr std::array<std::string_view, 6> kUsualResets = {
     "On", "ForceOff", "GracefulShutdown", "ForceRestart", "PowerCycle", "Nmi"};
@@ -82,7 +87,8 @@ constexpr std::array kRows = {
                   kSupermicro, kUsualResets, false, false, false, CertificateMethod::Rekey},
     VendorProfile{"dgx-h100", "AMI", "NVIDIA", "DGXH100", "23.09.20", "HostBMC_0", kDgx, kDgxResets,
                   true, true, false},
-    VendorProfile{"gb200", "NVIDIA", "NVIDIA", "GB200 NVL", "1.0.0", "BMC_0", kGb200, kUsualResets},
+    VendorProfile{"gb200", "NVIDIA", "NVIDIA", "GB200 NVL", "GB200Nvl-24.10-1", "FW_BMC_0", kGb200,
+                  kUsualResets},
     VendorProfile{"openbmc", "OpenBMC", "OpenBMC Project", "Virtual Node", "2.18.0", "BMC", kPlain,
                   kAllResets},
     VendorProfile{"simple-update", "muster", "muster", "Virtual Node that fetches", "2.0.0", "BMC",
@@ -91,11 +97,6 @@ constexpr std::array kRows = {
 };
 
 }  // namespace
-
-bmc::Quirks VendorProfile::quirks() const {
-  return bmc::quirksOf({std::string(vendor), std::string(manufacturer), std::string(model),
-                        std::string(bmc_version)});
-}
 
 const ComponentRow* VendorProfile::find(std::string_view component) const {
   const auto found = std::find_if(components.begin(), components.end(),

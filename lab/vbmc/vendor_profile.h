@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose BMC a virtual one plays. How it behaves follows from the rows that the client has of that
-// vendor (bmc/quirks.cc): what is a quirk there is a behaviour here, so that both sides cannot
-// drift apart unseen.
+// Whose BMC a virtual one plays: what it has and how it behaves (behaviour.h). Names and properties
+// are those of captures; tests/lab/vbmc/vendor_profile_captures_test.cc compares them.
 #pragma once
 
 #include "base/result.h"
-#include "bmc/quirks.h"
+#include "lab/vbmc/behaviour.h"
 
 #include <span>
 #include <string>
@@ -44,7 +43,7 @@ struct VendorProfile {
       false;  ///< staged BIOS attributes take effect only where their PATCH asked for that
   Takes takes = Takes::Multipart;
 
-  bmc::Quirks quirks() const;
+  const Behaviour& behaviour() const { return behaviourOf(name); }
   const ComponentRow* find(std::string_view component) const;
 };
 

@@ -6,6 +6,7 @@
 #include "lab/vbmc/resource_parts.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace muster::lab::vbmc {
 
@@ -22,6 +23,13 @@ const std::string kAdapters = kChassis + "/chassis/NetworkAdapters";
 const std::string kSupplies = kChassis + "/chassis/PowerSubsystem/PowerSupplies";
 constexpr double kInletCelsius = 24, kIdleWatts = 600;
 constexpr int kStatusUnavailable = 503;
+
+/// The chassis of a root of trust: "HGX_FW_ERoT_FPGA_0" → "HGX_ERoT_FPGA_0".
+std::string rootOfTrust(std::string_view component) {
+  std::string id(component);
+  if (const auto at = id.find("FW_"); at != std::string::npos) id.erase(at, 3);
+  return id;
+}
 
 json sensor(const std::string& path, const std::string& name, const std::string& type,
             const std::string& unit, double reading, double critical) {
@@ -46,25 +54,25 @@ nlohmann::json VendorResources::updateServiceResource() const {
   if (bmc_.options.vendor_profile->takes == Takes::Push) {
     result["HttpPushUri"] = kInventory;
   } else if (bmc_.options.vendor_profile->takes == Takes::Multipart &&
-             bmc_.quirks.flash_state.empty()) {
+             bmc_.behaviour.flash_state.empty()) {
     result["MultipartHttpPushUri"] = kUpload;
   } else if (bmc_.options.vendor_profile->takes == Takes::Multipart) {
     result["HttpPushUri"] = kIloUpload;
     const auto& task = bmc_.tasks.empty() ? UpdateTask{} : bmc_.tasks.rbegin()->second;
-    putAt(result, bmc_.quirks.flash_state,
+    putAt(result, bmc_.behaviour.flash_state,
           {{"State", bmc_.flash_state}, {"FlashProgressPercent", task.percent}});
   }
   result["Actions"] = json::object();  // sushy insists
-  if (bmc_.quirks.rollback == bmc::RollbackMethod::UpdateFromPrevious ||
+  if (bmc_.behaviour.goes_back == GoesBack::ByPreviousMember ||
       bmc_.options.vendor_profile->takes == Takes::Fetch)
     result["Actions"]["#UpdateService.SimpleUpdate"] = {{"target", kSimpleUpdate}};
-  if (bmc_.quirks.two_phase)
+  if (bmc_.behaviour.two_phase)
     result["Actions"]["#UpdateService.StartUpdate"] = {
         {"target", path + "/Actions/UpdateService.StartUpdate"}};
-  if (!bmc_.quirks.commit.empty())
-    result["Actions"]["Oem"]["#NvidiaUpdateService.CommitImage"] = {
-        {"target", path + "/Actions/Oem/NvidiaUpdateService.CommitImage"},
-        {"@Redfish.ActionInfo", path + "/Oem/Nvidia/CommitImageActionInfo"}};
+  if (!bmc_.behaviour.commit_action.empty())
+    putAt(result, bmc_.behaviour.commit_action,
+          {{"target", path + "/Actions/Oem/NvidiaUpdateService.CommitImage"},
+           {"@Redfish.ActionInfo", path + "/Oem/Nvidia/CommitImageActionInfo"}});
   return result;
 }
 
@@ -73,7 +81,7 @@ nlohmann::json VendorResources::managerResource() const {
   const auto own = bmc_.state.slots.find(std::string(bmc_.options.vendor_profile->bmc));
   result["ManagerType"] = "BMC";
   result["FirmwareVersion"] = own == bmc_.state.slots.end() ? "" : own->second.version;
-  if (bmc_.quirks.rollback == bmc::RollbackMethod::ActiveImage) {
+  if (bmc_.behaviour.goes_back == GoesBack::ByActiveImage) {
     result["Links"]["ActiveSoftwareImage"] = linkTo(kInventory + "/" + own->first);
     result["Links"]["SoftwareImages"] = json::array({linkTo(kInventory + "/" + own->first)});
     if (!own->second.previous_version.empty())
@@ -83,14 +91,13 @@ nlohmann::json VendorResources::managerResource() const {
   result["Status"] = healthy();
   result["NetworkProtocol"] = linkTo(kManager + "/NetworkProtocol");
   result["Links"]["ManagerForServers"] = json::array({linkTo(kSystem)});
-  json types = bmc_.quirks.manager_reset.empty() ? json{"GracefulRestart", "ForceRestart"}
-                                                 : json::array({bmc_.quirks.manager_reset});
+  json types = bmc_.behaviour.manager_reset.empty() ? json{"GracefulRestart", "ForceRestart"}
+                                                    : json::array({bmc_.behaviour.manager_reset});
   result["Actions"]["#Manager.Reset"] = {{"target", kManager + "/Actions/Manager.Reset"},
                                          {"ResetType@Redfish.AllowableValues", std::move(types)}};
   if (bmc_.options.vendor_profile->certificates == CertificateMethod::HpeHttpsCert)
     result["Oem"]["Hpe"]["Links"]["SecurityService"] = linkTo(kHpeSecurity);
-  if (bmc_.quirks.cancel_staged == bmc::CancelStagedMethod::DeleteJob)
-    result["Links"]["Oem"]["Dell"]["Jobs"] = linkTo(kJobs);
+  if (bmc_.behaviour.jobs) result["Links"]["Oem"]["Dell"]["Jobs"] = linkTo(kJobs);
   if (!bmc_.options.identity.bmc_mac.empty())
     result["EthernetInterfaces"] = linkTo(kManager + "/EthernetInterfaces");
   return result;
@@ -124,7 +131,7 @@ std::optional<nlohmann::json> VendorResources::firmwareMember(const std::string&
     result["RelatedItem"] = json::array({linkTo(name == "BIOS" ? kBios : kManager)});
   result["Status"] = healthy();
   if (slot.broken && !previous) result["Status"] = {{"State", "Disabled"}, {"Health", "Critical"}};
-  if (!previous && bmc_.writing == name && bmc_.quirks.staged_state == "Stopping")
+  if (!previous && bmc_.writing == name && bmc_.behaviour.staged_state == "Stopping")
     result["Status"]["State"] = "Updating";
   result["Oem"]["Muster"] = {
       {"StagedVersion", slot.staged_version}, {"Uploads", slot.uploads}, {"Flashes", slot.flashes}};
@@ -146,26 +153,57 @@ nlohmann::json VendorResources::biosResource(bool settings) const {
   return result;
 }
 
+/// What holds the whole machine; it says which one it is where the system does not.
+nlohmann::json VendorResources::enclosingChassis(const std::string& path) const {
+  json result = head(path, "Chassis.v1_14_0.Chassis", "Chassis");
+  result["ChassisType"] = bmc_.behaviour.system_says_identity ? "RackMount" : "Shelf";
+  result["Status"] = healthy();
+  result["Sensors"] = linkTo(path + "/Sensors");
+  result["PowerSubsystem"] = linkTo(path + "/PowerSubsystem");
+  result["NetworkAdapters"] = linkTo(kAdapters);
+  result["Links"]["ComputerSystems"] = json::array({linkTo(kSystem)});
+  result["Links"]["ManagedBy"] = json::array({linkTo(kManager)});
+  if (!bmc_.behaviour.system_says_identity) {
+    result["Manufacturer"] = bmc_.options.vendor_profile->manufacturer;
+    result["Model"] = bmc_.options.vendor_profile->model;
+    result["SerialNumber"] = bmc_.options.identity.serial;
+  }
+  return result;
+}
+
+/// The NICs, as the machine's firmware can boot from them.
+std::optional<nlohmann::json> VendorResources::bootOption(const std::string& path) const {
+  const auto& macs = bmc_.options.identity.macs;
+  std::vector<std::string> ids;
+  for (std::size_t i = 0; i < macs.size(); ++i) ids.push_back(fmt::format("Boot{:04X}", i + 1));
+  if (path == kBootOptions) return collection(path, "BootOptionCollection", ids);
+  const auto found = std::find(ids.begin(), ids.end(), path.substr(path.rfind('/') + 1));
+  if (found == ids.end() || path != kBootOptions + "/" + *found) return std::nullopt;
+  std::string digits = macs[static_cast<std::size_t>(found - ids.begin())];
+  std::erase(digits, ':');
+  std::transform(digits.begin(), digits.end(), digits.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  json result = head(path, "BootOption.v1_0_4.BootOption", *found);
+  result["BootOptionReference"] = *found;
+  result["BootOptionEnabled"] = true;
+  result["DisplayName"] = "UEFI PXEv4 (MAC:" + digits + ")";
+  result["UefiDevicePath"] =
+      fmt::format("PciRoot(0x0)/Pci(0x1,0x0)/Pci(0x0,0x0)/MAC({},0x1)/IPv4(0.0.0.0)", digits);
+  return result;
+}
+
 std::optional<nlohmann::json> VendorResources::chassisResource(const std::string& path) const {
   std::vector<std::string> ids = {"chassis"};
-  const bool aux = bmc_.quirks.ac_cycle.owner == bmc::AcCycleOwner::Chassis;
-  if (aux) ids.emplace_back(bmc_.quirks.ac_cycle.chassis);
+  const bool aux = bmc_.behaviour.cut.owner == StandbyCut::Owner::Chassis;
+  if (aux) ids.emplace_back(bmc_.behaviour.cut.chassis);
   std::map<std::string, std::string> roots_of_trust;
   for (const auto& row : bmc_.options.vendor_profile->components)
-    if (!bmc_.quirks.background_copies.empty() && row.copies)
-      roots_of_trust[std::string(row.name)] = std::string(row.name);
+    if (bmc_.behaviour.copies_in_background && row.copies)
+      roots_of_trust[rootOfTrust(row.name)] = std::string(row.name);
   for (const auto& [id, component] : roots_of_trust) ids.push_back(id);
   if (path == kChassis) return collection(path, "ChassisCollection", ids);
   const auto id = path.substr(path.rfind('/') + 1);
-  if (path == kChassis + "/chassis") {
-    json result = head(path, "Chassis.v1_14_0.Chassis", "Chassis");
-    result["ChassisType"] = "RackMount";
-    result["Status"] = healthy();
-    result["Sensors"] = linkTo(path + "/Sensors");
-    result["PowerSubsystem"] = linkTo(path + "/PowerSubsystem");
-    result["NetworkAdapters"] = linkTo(kAdapters);
-    return result;
-  }
+  if (path == kChassis + "/chassis") return enclosingChassis(path);
   if (path.starts_with(kAdapters)) return adapterResource(path);
   if (path == kSupplies) return collection(path, "PowerSupplyCollection", {"PSU1", "PSU2"});
   if (path == kSupplies.substr(0, kSupplies.rfind('/'))) {
@@ -192,12 +230,17 @@ std::optional<nlohmann::json> VendorResources::chassisResource(const std::string
   if (roots_of_trust.contains(id))
     result["Oem"]["Nvidia"] = {
         {"AutomaticBackgroundCopyEnabled", true},
-        {"BackgroundCopyStatus", bmc_.copying(id) ? "InProgress" : "Completed"}};
-  if (aux && id == bmc_.quirks.ac_cycle.chassis)
-    putAt(result, bmc_.quirks.ac_cycle.action,
-          {{"target", path + "/Actions/Oem/" +
-                          std::string(bmc_.quirks.ac_cycle.action.substr(
-                              bmc_.quirks.ac_cycle.action.find('#') + 1))}});
+        {"BackgroundCopyStatus", bmc_.copying(roots_of_trust.at(id)) ? "InProgress" : "Completed"}};
+  if (aux && id == bmc_.behaviour.cut.chassis) {
+    const auto action = bmc_.behaviour.cut.action;
+    putAt(result, action,
+          {{"target", path + "/Actions/Oem/" + std::string(action.substr(action.find('#') + 1))}});
+    result["Manufacturer"] = bmc_.options.vendor_profile->manufacturer;
+    result["Model"] = bmc_.options.vendor_profile->model;
+    result["SerialNumber"] = bmc_.options.identity.serial + "-BMC";
+    result["Links"]["ComputerSystems"] = json::array({linkTo(kSystem)});
+    result["Links"]["ManagedBy"] = json::array({linkTo(kManager)});
+  }
   return result;
 }
 
@@ -213,6 +256,8 @@ std::optional<nlohmann::json> VendorResources::adapterResource(const std::string
 std::optional<nlohmann::json> VendorResources::resource(const std::string& path) const {
   if (path == kBios) return biosResource(false);
   if (path == kBios + "/Settings") return biosResource(true);
+  if (path.starts_with(kBootOptions) && !bmc_.behaviour.system_says_identity)
+    return bootOption(path);
   if (path.starts_with(kChassis)) return chassisResource(path);
   if (path == kSystem + "/LogServices") return collection(path, "LogServiceCollection", {"SEL"});
   if (path == kSel) {

@@ -47,12 +47,12 @@ class PendingImagesTest : public testing::Test {
 TEST_F(PendingImagesTest, isActivatedWithoutBeingSentAgainWhenItIsStillWanted) {
   for (const bool sent_only : {false, true}) {
     SCOPED_TRACE(sent_only);
-    Emulated node("gb200", {"HostBIOS_0"});
-    abandon(node, "HostBIOS_0", sent_only);
+    Emulated node("gb200", {"UEFI"});
+    abandon(node, "UEFI", sent_only);
     EXPECT_EQ(node.apply(), "");
     node.expectBaseline();
-    EXPECT_EQ(node.state().slots.at("HostBIOS_0").uploads, 1u);
-    EXPECT_EQ(node.state().slots.at("HostBIOS_0").flashes, 1u);
+    EXPECT_EQ(node.state().slots.at("UEFI").uploads, 1u);
+    EXPECT_EQ(node.state().slots.at("UEFI").flashes, 1u);
     EXPECT_THAT(node.state().violations, testing::IsEmpty());
     EXPECT_EQ(node.kept.back().value, lifecycle::kNoOrphanedOperation);
   }
@@ -80,20 +80,19 @@ TEST_F(PendingImagesTest, isTakenBackFromAnOpenBmc) {
 }
 
 TEST_F(PendingImagesTest, isToldWhereTheBmcHasNoWayBackAndNothingIsRestarted) {
-  Emulated node("gb200", {"HostBIOS_0", "NIC_0"});
-  abandon(node, "HostBIOS_0");
-  wantOnlyWhatRuns(node, "HostBIOS_0");
-  EXPECT_THAT(
-      node.apply(),
-      testing::AllOf(
-          testing::HasSubstr("blocked: HostBIOS_0 99.1 was sent by an action that was abandoned"),
-          testing::HasSubstr("muster firmware retry gpu001")));
-  EXPECT_EQ(node.state().slots.at("NIC_0").uploads, 0u);
+  Emulated node("gb200", {"NIC_0", "UEFI"});
+  abandon(node, "NIC_0");
+  wantOnlyWhatRuns(node, "NIC_0");
+  EXPECT_THAT(node.apply(),
+              testing::AllOf(testing::HasSubstr(
+                                 "blocked: NIC_0 99.1 was sent by an action that was abandoned"),
+                             testing::HasSubstr("muster firmware retry gpu001")));
+  EXPECT_EQ(node.state().slots.at("UEFI").uploads, 0u);
   EXPECT_EQ(node.state().starts, 0u);
   lifecycle::FactSet facts;
   facts.put(node.kept.back());
   EXPECT_THAT(failedFacets(facts, lifecycle::Subject(kNode)),
-              testing::ElementsAre(FacetName("left.firmware.HostBIOS_0")))
+              testing::ElementsAre(FacetName("left.firmware.NIC_0")))
       << "a person may let go of it";
 }
 
@@ -210,20 +209,20 @@ TEST_F(ResumeFromPending, leavesOutWhatWasTakenBackJustNow) {
 TEST_F(PendingImagesTest, isRememberedWhereItHadFailed) {
   for (const std::string step : {"activate 2026-11-20T14:03:11.000Z", "over"}) {
     SCOPED_TRACE(step);
-    Emulated node("gb200", {"HostBIOS_0", "NIC_0"});
+    Emulated node("gb200", {"UEFI", "NIC_0"});
     node.kept.push_back({lifecycle::Subject(kNode),
-                         FacetName("left.firmware.HostBIOS_0"),
-                         "98|+HostBIOS_0=98 failed:NIC_0=99.1 because:it%20broke " + step,
+                         FacetName("left.firmware.UEFI"),
+                         "98|+UEFI=98 failed:NIC_0=99.1 because:it%20broke " + step,
                          node.loop.clock.now(),
                          "",
                          {}});
     for (const auto& fact : node.kept) node.journal.known.put(fact);
-    node.journal.known.put({lifecycle::Subject(kNode), facetOf("HostBIOS_0"), "98", {}, "", {}});
+    node.journal.known.put({lifecycle::Subject(kNode), facetOf("UEFI"), "98", {}, "", {}});
     const auto& nic = *node.cluster.firmware["b"].find("NIC_0");
     EXPECT_THAT(whyNotAgain(nic, lifecycle::Subject(kNode), node.journal.known),
                 testing::HasSubstr("NIC_0 99.1 has failed: it broke"));
     lifecycle::Action action;
-    action.facet = {lifecycle::Subject(kNode), facetOf("HostBIOS_0")};
+    action.facet = {lifecycle::Subject(kNode), facetOf("UEFI")};
     action.to = "99.1";
     EXPECT_EQ(node.drive(action), "");
     EXPECT_EQ(node.state().slots.at("NIC_0").uploads, 0u);
@@ -235,11 +234,11 @@ TEST_F(PendingImagesTest, isRememberedWhereItHadFailed) {
 }
 
 TEST_F(PendingImagesTest, isJournaledByWhoeverTakesItOverAndLetGoOfByALaterProcess) {
-  Emulated node("gb200", {"HostBIOS_0"});
-  abandon(node, "HostBIOS_0", true);
+  Emulated node("gb200", {"UEFI"});
+  abandon(node, "UEFI", true);
   for (const auto& fact : node.kept) node.journal.known.put(fact);
   lifecycle::Action action;
-  action.facet = {lifecycle::Subject(kNode), facetOf("HostBIOS_0")};
+  action.facet = {lifecycle::Subject(kNode), facetOf("UEFI")};
   action.to = "99.1";
   node.journal.operation_id.clear();
   ASSERT_TRUE(node.loop.run(node.phase->act(action, node.journal)));
@@ -252,16 +251,16 @@ TEST_F(PendingImagesTest, isJournaledByWhoeverTakesItOverAndLetGoOfByALaterProce
   ASSERT_TRUE(seen);
   EXPECT_THAT(*seen,
               testing::Contains(testing::AllOf(
-                  testing::Field(&lifecycle::Fact::facet, FacetName("left.firmware.HostBIOS_0")),
+                  testing::Field(&lifecycle::Fact::facet, FacetName("left.firmware.UEFI")),
                   testing::Field(&lifecycle::Fact::value, lifecycle::kNoOrphanedOperation))));
 }
 
 TEST_F(PendingImagesTest, isTakenOverOnceHoweverManyWavesFollow) {
-  Emulated node("gb200", {"HostBIOS_0"});
-  abandon(node, "HostBIOS_0");
+  Emulated node("gb200", {"UEFI"});
+  abandon(node, "UEFI");
   for (const auto& fact : node.kept) node.journal.known.put(fact);
   lifecycle::Action action;
-  action.facet = {lifecycle::Subject(kNode), facetOf("HostBIOS_0")};
+  action.facet = {lifecycle::Subject(kNode), facetOf("UEFI")};
   action.to = "99.1";
   node.journal.operation_id.clear();
   EXPECT_EQ(node.drive(action), "");
@@ -272,9 +271,9 @@ TEST_F(PendingImagesTest, isTakenOverOnceHoweverManyWavesFollow) {
 }
 
 TEST_F(PendingImagesTest, afterThisOneHadBegunIsNotLetGoOfByIt) {
-  Emulated node("gb200", {"HostBIOS_0"});
+  Emulated node("gb200", {"UEFI"});
   lifecycle::Action action;
-  action.facet = {lifecycle::Subject(kNode), facetOf("HostBIOS_0")};
+  action.facet = {lifecycle::Subject(kNode), facetOf("UEFI")};
   action.to = "99.1";
   node.journal.crash_at = " next";
   EXPECT_THROW(node.drive(action), test::FakeCrash);

@@ -55,8 +55,9 @@ TEST_P(EveryUpdateFault, endsAtTheBaselineOrWithItsReason) {
   const auto& [vendor_profile, fault, reason] = GetParam();
   for (const int restart_every : {0, 4}) {
     SCOPED_TRACE(restart_every);
-    Emulated node(vendor_profile, {"BMC_0", "HGX_FW_FPGA_0", "NIC_0", "BMC", "BIOS", "HostBIOS_0",
-                                   "iDRAC.Embedded.1-1", "BIOS.Setup.1-1", "iLO 5", "System ROM"});
+    Emulated node(vendor_profile,
+                  {"FW_BMC_0", "HGX_FW_FPGA_0", "NIC_0", "BMC", "BIOS", "HostBIOS_0",
+                   "iDRAC.Embedded.1-1", "BIOS.Setup.1-1", "iLO 5", "System ROM"});
     node.restart_every = restart_every;
     node.emulator.service->faults().expect(fault);
     const auto why = node.apply();
@@ -475,8 +476,39 @@ TEST(FirmwareOnTheEmulator, aSlowBmcAndOneThatLiesAboutPowerAreBelievedOnlyBySta
   EXPECT_THAT(node.state().violations, testing::IsEmpty());
 }
 
+/// The answer to the upload is lost, and the list of tasks then is none: an empty list would say
+/// that nothing arrived, and the image would be sent again.
+TEST(FirmwareOnTheEmulator, nothingIsSentAgainUntilTheTasksWereReallyRead) {
+  constexpr int kPages = 120;  // longer than the patience with a list that shows nothing
+  constexpr const char* kUpload = "/redfish/v1/UpdateService/update-multipart";
+  const auto answering = [](io::HttpResponse response) -> Async<io::HttpResponse> {
+    co_return response;
+  };
+  for (const char* body : {"<html>log in</html>", R"({"Members": [)", R"({"Members": null})"}) {
+    SCOPED_TRACE(body);
+    Emulated node("gb200", {"UEFI"});
+    node.emulator.service->faults().expect(UpdateFault::LostAnswer);
+    auto pages = std::make_shared<int>(0);
+    auto inner = node.emulator.net.handle;
+    auto* net = &node.emulator.net;
+    node.emulator.net.handle = [=](io::HttpRequest request) {
+      const bool list = request.method == "GET" &&
+                        request.url.target.starts_with("/redfish/v1/TaskService/Tasks") &&
+                        request.url.target.find("update-") == std::string::npos;
+      if (list && net->count("POST", kUpload) > 0 && ++*pages <= kPages)
+        return answering({200, {{"Content-Type", "text/html"}}, body});
+      return inner(std::move(request));
+    };
+    EXPECT_EQ(node.apply(), "");
+    EXPECT_GT(*pages, 0);
+    EXPECT_EQ(node.emulator.net.count("POST", kUpload), 1);
+    EXPECT_EQ(node.state().slots.at("UEFI").flashes, 1u);
+    EXPECT_THAT(node.state().violations, testing::IsEmpty());
+  }
+}
+
 TEST(FirmwareOnTheEmulator, aRootOfTrustKeepsItsPowerUntilItsCopyIsDone) {
-  Emulated node("gb200", {"HGX_FW_ERoT_FPGA_0", "HGX_FW_ERoT_CPU_0", "HostBIOS_0"});
+  Emulated node("gb200", {"HGX_FW_ERoT_FPGA_0", "HGX_FW_ERoT_CPU_0", "UEFI"});
   EXPECT_EQ(node.apply(), "");
   node.expectBaseline();
   EXPECT_THAT(node.state().violations, testing::IsEmpty());

@@ -138,9 +138,9 @@ class World {
       baseline.components.push_back(component);
       baseline.order.push_back(component.name);
     }
-    for (const char* text : {"HGX_FW_GPU_* >= 100 needs BMC_0 >= 100",
+    for (const char* text : {"HGX_FW_GPU_* >= 100 needs HGX_FW_CPU_0 >= 100",
                              "HGX_FW_ERoT_FPGA_0 >= 100 needs HGX_FW_FPGA_0 >= 100",
-                             "CPLDMB_0 >= 100 excludes HostBIOS_0 < 100"})
+                             "HGX_FW_CPLD_0 >= 100 excludes HGX_PCIeSwitchConfig_0 < 100"})
       baseline.constraints.push_back(*inventory::FirmwareConstraint::parse(text));
     ::setenv("MUSTER_FIRMWARE_TEST_PASSWORD", "right", 1);
     inventory::Credential credential{"bmc", "admin", {}};

@@ -142,10 +142,10 @@ TEST_F(BmcCommandsOfGb200, powerStaysWhileAnImageIsWrittenOrASecondSlotFilled) {
         {"bmc", "power", "gpu001", "off", "--reason", "x", "--confirm", "gpu001"});
   };
   bmc_.expect({.method = "GET",
-               .path = "*/Chassis/HGX_FW_ERoT_FPGA_0",
+               .path = "*/Chassis/HGX_ERoT_FPGA_0",
                .merge = {{"Oem", {{"Nvidia", {{"BackgroundCopyStatus", "InProgress"}}}}}},
                .count = 1});
-  EXPECT_THAT(off().err, HasSubstr("second slot of HGX_FW_ERoT_FPGA_0"));
+  EXPECT_THAT(off().err, HasSubstr("second slot of HGX_ERoT_FPGA_0"));
   const auto writing = nlohmann::json::parse(
       R"({"Members": [{"@odata.id": "/redfish/v1/UpdateService/FirmwareInventory/NIC_0", "Id": "NIC_0", "Status": {"State": "Updating"}}]})");
   bmc_.expect({.method = "GET", .path = "*/FirmwareInventory", .merge = writing, .count = 1});

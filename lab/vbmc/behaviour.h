@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a virtual BMC behaves, by whose it plays. Data of the lab's own, from captures and the
+// vendors' documents; it shares nothing with the client (docs/adr/0226), so that what one of both
+// has wrong shows in a test.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace muster::lab::vbmc {
+
+/// Id of a member of the firmware inventory.
+enum class MemberIds {
+  Names,          ///< the component's name
+  Numbers,        ///< 1, 2, …, which shift when a member comes or goes; Name is the component's
+  InstalledFqdd,  ///< iDRAC: "Installed-0-VERSION__FQDD", and "Previous-0-VERSION__FQDD"
+};
+
+/// How the image that ran before is ordered.
+enum class GoesBack {
+  No,
+  ByPreviousMember,  ///< SimpleUpdate of the inventory's "Previous-…" member
+  ByActiveImage,     ///< PATCH of the manager's Links.ActiveSoftwareImage
+};
+
+/// What cuts standby power besides ResetType FullPowerCycle.
+struct StandbyCut {
+  enum class Owner { None, System, Chassis, BiosAttribute };
+  Owner owner = Owner::None;
+  std::string_view chassis = {};  ///< Id of the chassis that has the action
+  std::string_view action = {};   ///< path to it in its owner; or the BIOS attribute
+  std::string_view value = {};    ///< its ResetType; or the attribute's value
+  bool host_off = false;          ///< refused while the host is on
+};
+
+/// What an upload for one component must say in Oem.
+struct OemRule {
+  std::string_view component;               ///< its name
+  std::string_view kind;                    ///< Oem/Supermicro/KIND
+  std::span<const std::string_view> names;  ///< that there are; those of Preserve… keep settings
+};
+
+/// The vendor's name of what the lab's service calls otherwise.
+struct ResourceName {
+  std::string_view inside, outside;  ///< paths from the root
+};
+
+struct Behaviour {
+  std::span<const ResourceName> names = {};  ///< the longest first
+  // ---- what it says of itself
+  bool system_says_identity =
+      true;                       ///< Manufacturer, Model, SerialNumber and EthernetInterfaces of
+                                  ///< the system; else chassis, Product and BootOptions say it
+  std::string_view product = {};  ///< of the service root; "": none
+  // ---- boot override
+  bool override_on_settings = false;  ///< only the settings object takes it
+  bool if_match_required = false;     ///< a PATCH without If-Match is refused
+  bool boot_mode = true;              ///< the system has BootSourceOverrideMode
+  // ---- tasks
+  bool keeps_finished_tasks = true;
+  std::string_view staged_state = {};  ///< TaskState while an image waits; "": Completed
+  int new_task_404s = 0;  ///< a new task has become a Job, which answers 404 so many times
+  bool jobs = false;      ///< the manager links them
+  // ---- images
+  MemberIds member_ids = MemberIds::Names;
+  GoesBack goes_back = GoesBack::No;
+  std::string_view flash_state = {};  ///< path in the UpdateService; a form takes the file, no task
+  std::uintmax_t piece_bytes = 0;     ///< a larger file comes in pieces
+  bool two_phase = false;             ///< an upload is verified; StartUpdate begins it
+  std::string_view stuck_message = {};
+  std::span<const OemRule> oem_rules = {};
+  std::string_view whole_tray = {};  ///< a target: the image says which of its parts it is for
+  bool copies_in_background = false;
+  std::string_view commit_action = {};  ///< path of CommitImage in the UpdateService; "": none
+  // ---- the rest
+  std::string_view manager_reset = {};  ///< the one ResetType that it takes; "": the usual two
+  bool expand_drops_fields = false;
+  StandbyCut cut = {};
+};
+
+/// Of a vendor profile (lab/vbmc/vendor_profile.h).
+const Behaviour& behaviourOf(std::string_view profile);
+
+}  // namespace muster::lab::vbmc

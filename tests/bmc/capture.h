@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// A capture of a real BMC, and the other end of a FakeHttp that serves it path by path: what it has
+// with 200, everything else with 404. It knows nothing of Redfish.
+//
+// Captures are not part of this repository: MUSTER_REDFISH_CAPTURES names their folder (default:
+// shared/captures/redfish beside the source). One is NAME.json.gz (an object: path → resource), or
+// a folder NAME as the DMTF's Redfish-Mockup-Creator writes it (redfish/v1/…/index.json). Nothing
+// of what they contain is printed or copied.
+#pragma once
+
+#include "base/io/files.h"
+#include "base/io/process.h"
+#include "bmc/redfish/json_view.h"
+#include "tests/fakes/fake_http.h"
+#include "tests/paths.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace muster::test {
+
+inline std::filesystem::path captureFolder() {
+  if (const char* named = std::getenv("MUSTER_REDFISH_CAPTURES"); named && *named) return named;
+  return sourceFolder().parent_path() / "shared/captures/redfish";
+}
+
+/// Path → resource. Nothing: this capture is not here.
+inline std::optional<bmc::Json> readCapture(const std::string& name) {
+  constexpr std::size_t kMaxResourceBytes = 32u << 20;
+  const auto packed = captureFolder() / (name + ".json.gz");
+  if (std::filesystem::exists(packed)) {
+    io::Command unpack;
+    unpack.program = "gzip";
+    unpack.args = {"-dc", packed.string()};
+    auto text = io::runChecked(unpack);
+    if (!text) return std::nullopt;
+    auto resources = bmc::Json::parse(*text, nullptr, false);
+    return resources.is_object() ? std::optional(std::move(resources)) : std::nullopt;
+  }
+  const auto folder = captureFolder() / name;
+  if (!std::filesystem::is_directory(folder / "redfish")) return std::nullopt;
+  auto resources = bmc::Json::object();
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.path().filename() != "index.json") continue;
+    const auto text = io::readFile(entry.path(), kMaxResourceBytes);
+    auto resource = text ? bmc::Json::parse(*text, nullptr, false) : bmc::Json();
+    const auto path = std::filesystem::relative(entry.path().parent_path(), folder);
+    if (resource.is_object()) resources["/" + path.string()] = std::move(resource);
+  }
+  return resources;
+}
+
+inline std::string noCapture(const std::string& name) {
+  return "no capture " + name + "; set MUSTER_REDFISH_CAPTURES to their folder";
+}
+
+/// Serves what `resources` holds; a session can be opened, nothing can be changed.
+inline FakeHttp::Handler captureHandler(const bmc::Json& resources) {
+  return [&resources](io::HttpRequest request) -> Async<io::HttpResponse> {
+    std::string path = request.url.target.substr(0, request.url.target.find('?'));
+    if (request.method == "POST" && path.find("Sessions") != std::string::npos)
+      co_return FakeHttp::json(201, "{}", {{"X-Auth-Token", "t"}});
+    if (request.method != "GET") co_return FakeHttp::json(405, "{}");
+    if (path.size() > 1 && path.back() == '/') path.pop_back();
+    const auto found = resources.find(path);
+    co_return found == resources.end() ? FakeHttp::json(404, "{}")
+                                       : FakeHttp::json(200, found->dump());
+  };
+}
+
+}  // namespace muster::test
