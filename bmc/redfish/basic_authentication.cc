@@ -7,7 +7,7 @@
 namespace muster::bmc {
 namespace {
 
-constexpr std::string_view kBasic = "Basic ";
+constexpr std::string_view kBasic = "Basic";
 constexpr const char* kUsualSessions = "/redfish/v1/SessionService/Sessions";
 
 }  // namespace
@@ -21,10 +21,12 @@ std::string sessionsOf(const Json& service_root) {
 }
 
 std::string basicToken(const std::string& username, const std::string& password) {
-  return std::string(kBasic) + io::toBase64(username + ":" + password);
+  return std::string(kBasic) + " " + io::toBase64(username + ":" + password);
 }
 
-bool isBasic(const std::string& token) { return token.starts_with(kBasic); }
+bool isBasic(const std::string& token) {
+  return token.size() > kBasic.size() && token.substr(0, token.find(' ')) == kBasic;
+}
 
 void authorize(io::Headers& headers, const std::string& token) {
   if (isBasic(token))

@@ -94,10 +94,10 @@ Async<std::vector<ReportedIdentity>> RedfishInventory::reportedByChassis(Json sy
         enclosed || (out.back().place == IdentityPlace::Chassis && !out.back().serial.empty());
   }
   if (!enclosed) {
-    CO_TRY(all,
-           co_await resources_.members(at.chassis, kMaxChassis, RedfishSession::kRequestTimeout,
-                                       RedfishResources::Want::Expanded));
-    for (const Member& box : all.found) {
+    auto all = co_await resources_.members(at.chassis, kMaxChassis, RedfishSession::kRequestTimeout,
+                                           RedfishResources::Want::Expanded);
+    if (!all && all.error().code() != ErrorCode::NotFound) co_return fail(std::move(all.error()));
+    for (const Member& box : all ? all->found : std::vector<Member>()) {
       const auto holds = linksAt(box.json, "Links/ComputerSystems");
       const auto is = [](const std::string& uri) {
         return [&uri](const std::string& link) { return sameResource(link, uri); };

@@ -193,8 +193,9 @@ nlohmann::json Resources::systemResource(bool on) const {
   }
   result["UUID"] = identity.uuid;
   result["PowerState"] = on ? "On" : "Off";
-  result["BiosVersion"] =
-      bmc_.state.slots.contains("BIOS") ? bmc_.state.slots.at("BIOS").version : "";
+  if (bmc_.behaviour.system_says_identity)
+    result["BiosVersion"] =
+        bmc_.state.slots.contains("BIOS") ? bmc_.state.slots.at("BIOS").version : "";
   result["Status"] = healthy();
   result["Boot"] = {
       {"BootSourceOverrideEnabled", bmc_.state.boot_once == "None" ? "Disabled"

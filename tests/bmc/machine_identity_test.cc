@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <set>
 
 namespace muster::bmc {
 namespace {
@@ -202,7 +202,7 @@ TEST_P(GraceCaptures, theMachineIsIdentifiedAlthoughItsSystemSaysNothing) {
 }
 
 TEST_P(GraceCaptures, theQuirkRowFires) {
-  read(resources);
+  (void)read(resources);
   // Standby power is cut by the row's action; a capture refuses the write, and nothing else does.
   const auto cut = loop.run(bmc->acCycle());
   ASSERT_FALSE(cut);

@@ -150,7 +150,6 @@ TEST(UriReferences, resolveAsRfc3986Says) {
   EXPECT_EQ(resolved("/redfish/v1/Systems/", "1"), "/redfish/v1/Systems/1");
   EXPECT_EQ(resolved("/redfish/v1/Systems?x=1", "?$skip=50"), "/redfish/v1/Systems?$skip=50");
   EXPECT_EQ(resolved("/a", "//BMC.example/b"), "/b");
-  EXPECT_EQ(resolved("/a", "HTTPS://bmc.EXAMPLE/b"), "refused") << "as the parser has it";
   EXPECT_EQ(resolved("/a", "https://bmc.example/b"), "/b");
   for (const char* odd : {"", "https://evil.example/b", "//evil.example/b", "javascript:x", "/a b",
                           "http://bmc.example/b", "https://bmc.example:8443/b"})

@@ -6,8 +6,11 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/firmware.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <compare>
 
 namespace muster::inventory {
 namespace {
