@@ -98,7 +98,7 @@ Error grammar(std::string_view text) {
 }
 
 std::optional<FirmwareTerm> parseTerm(std::string_view text) {
-  const auto at = text.find_first_of(" <>=!");
+  const auto at = text.find_first_of("<>=!");
   if (at == std::string_view::npos) return std::nullopt;
   const auto rest = text.substr(at);
   const auto op = std::find_if(kOps.begin(), kOps.end(),
