@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Feasibility is searched for in each group of components that constraints tie together; groups do
-// not disturb each other, so their sequences are then merged by preference and packed into waves.
+// not disturb each other, so their sequences are then merged by preference. The merged sequence
+// says what can be reached and in which order declared components go; the waves are the fewest that
+// lead there (firmware/wave_search.h).
 #include "firmware/solver.h"
 
 #include "firmware/comparable_versions.h"
+#include "firmware/constraint_table.h"
+#include "firmware/wave_search.h"
 #include "inventory/model/firmware.h"
 #include "lifecycle/model/facet.h"
 
@@ -23,18 +27,8 @@ using inventory::FirmwareComponent;
 using inventory::FirmwareConstraint;
 using inventory::FirmwareTerm;
 
-constexpr std::size_t kMaxStates = 50'000;  ///< looked at in one group; real ones have a handful
-
-/// Probes of the running system, which may not be there at all: a driver that is not installed
-/// breaks nothing.
-constexpr std::array<std::string_view, 9> kProbes = {
-    "nvml.",  "module.",     "module-version.", "package.",      "rdma.",
-    "kernel", "nic-driver.", "nic-firmware.",   "fabricmanager."};
-
-bool isProbe(std::string_view name) {
-  return std::any_of(kProbes.begin(), kProbes.end(),
-                     [name](std::string_view prefix) { return name.starts_with(prefix); });
-}
+constexpr std::size_t kMaxStates = 50'000;     ///< looked at in one group; real ones have a handful
+constexpr std::size_t kMaxWaveStates = 5'000;  ///< then the sequence is cut into waves as it stands
 
 /// The versions that a component may have: the running one, and within a wave also the staged one.
 using Possible = std::map<std::string, std::vector<std::string>>;
@@ -103,9 +97,12 @@ class Solver {
   Schedule solve() {
     for (const auto& name : baseline_.order)
       if (const auto* component = baseline_.find(name)) addChain(*component);
+    const ConstraintTable table(baseline_, order_, versionLines());
+    table_ = &table;
     std::vector<std::vector<UpdateStep>> sequences;
     for (const auto& group : groups()) sequences.push_back(sequenceOf(group));
-    pack(merge(std::move(sequences)));
+    const auto sequence = merge(std::move(sequences));
+    if (!packIntoFewest(sequence)) packAsItStands(sequence);
     return std::move(schedule_);
   }
 
@@ -147,6 +144,21 @@ class Solver {
     const auto seen = running_.find(component.name);
     schedule_.undone.push_back(
         {&component, seen == running_.end() ? std::string() : seen->second, std::move(why)});
+  }
+
+  /// The chains, then whatever else runs.
+  std::vector<VersionLine> versionLines() const {
+    std::vector<VersionLine> out;
+    std::set<std::string> named;
+    for (const auto& chain : chains_) {
+      VersionLine line{chain.front().component->name, {chain.front().from}};
+      for (const auto& step : chain) line.versions.push_back(step.to);
+      named.insert(line.name);
+      out.push_back(std::move(line));
+    }
+    for (const auto& [name, version] : running_)
+      if (!named.contains(name)) out.push_back({name, {version}});
+    return out;
   }
 
   /// Chains that a constraint ties together, directly or through others.
@@ -197,17 +209,17 @@ class Solver {
   // ---- one group
 
   struct Search {
-    std::vector<std::size_t> group;     ///< chains, by preference
-    std::vector<std::size_t> position;  ///< of each: steps done
+    std::vector<std::size_t> group;  ///< chains, by preference
+    Places at;                       ///< of each line of the table: steps done
     Versions versions;
     std::vector<UpdateStep> path, best_path;
     Versions best_versions;
-    std::set<std::vector<std::size_t>> dead;  ///< states from which the end is not reached
+    std::set<Places> dead;  ///< states from which the end is not reached
     std::size_t left = 0;
   };
 
   std::vector<UpdateStep> sequenceOf(const std::vector<std::size_t>& group) {
-    Search search{group, std::vector<std::size_t>(group.size()), running_, {}, {}, running_, {}, 0};
+    Search search{group, Places(table_->lines()), running_, {}, {}, running_, {}, 0};
     std::sort(search.group.begin(), search.group.end(), [this](std::size_t a, std::size_t b) {
       return preference(chains_[a].front()) < preference(chains_[b].front());
     });
@@ -223,25 +235,20 @@ class Solver {
       search.best_versions = search.versions;
     }
     if (search.path.size() == search.left) return true;
-    if (search.dead.size() > kMaxStates || search.dead.contains(search.position)) return false;
-    const auto broken = brokenBy(onlyThese(search.versions));
-    for (std::size_t i = 0; i < search.group.size(); ++i) {
-      const auto& chain = chains_[search.group[i]];
-      if (search.position[i] == chain.size()) continue;
-      const UpdateStep& step = chain[search.position[i]];
-      auto& version = search.versions[step.component->name];
-      version = step.to;
-      const auto after = brokenBy(onlyThese(search.versions));
-      if (std::includes(broken.begin(), broken.end(), after.begin(), after.end())) {
-        search.path.push_back(step);
-        ++search.position[i];
-        if (walk(search)) return true;
-        --search.position[i];
-        search.path.pop_back();
-      }
+    if (search.dead.size() > kMaxStates || search.dead.contains(search.at)) return false;
+    for (const std::size_t line : search.group) {
+      const auto& chain = chains_[line];
+      if (search.at[line] == chain.size() || !table_->mayMove(search.at, {line})) continue;
+      const UpdateStep& step = chain[search.at[line]];
+      search.versions[step.component->name] = step.to;
+      search.path.push_back(step);
+      ++search.at[line];
+      if (walk(search)) return true;
+      --search.at[line];
+      search.path.pop_back();
       search.versions[step.component->name] = step.from;
     }
-    search.dead.insert(search.position);
+    search.dead.insert(search.at);
     return false;
   }
 
@@ -293,10 +300,7 @@ class Solver {
 
   bool fits(const Wave& wave, const UpdateStep& step, const Versions& before) const {
     if (wave.steps.empty()) return true;
-    auto alone = [](const UpdateStep& each) {
-      return rowOf(each.component->name).alone || each.activation == Activation::None;
-    };
-    if (wave.activation != step.activation || alone(step) || alone(wave.steps.front()))
+    if (wave.activation != step.activation || goesAlone(step) || goesAlone(wave.steps.front()))
       return false;
     auto possible = onlyThese(before);
     possible[step.component->name].push_back(step.to);
@@ -308,7 +312,53 @@ class Solver {
     return std::includes(broken.begin(), broken.end(), after.begin(), after.end());
   }
 
-  void pack(const std::vector<UpdateStep>& steps) {
+  std::size_t lineOf(const UpdateStep& step) const {
+    return static_cast<std::size_t>(std::ranges::find_if(chains_,
+                                                         [&](const Chain& chain) {
+                                                           return chain.front().component ==
+                                                                  step.component;
+                                                         }) -
+                                    chains_.begin());
+  }
+
+  static bool goesAlone(const UpdateStep& step) {
+    return rowOf(step.component->name).alone || step.activation == Activation::None;
+  }
+
+  /// False: it would take too long to find out.
+  bool packIntoFewest(const std::vector<UpdateStep>& steps) {
+    std::vector<WaveLine> lines(chains_.size());
+    std::vector<std::size_t> by_rank(chains_.size()), sequence;
+    std::iota(by_rank.begin(), by_rank.end(), 0u);
+    std::ranges::sort(by_rank, [this](std::size_t a, std::size_t b) {
+      return preference(chains_[a].front()) < preference(chains_[b].front());
+    });
+    for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+      const UpdateStep& first = chains_[by_rank[rank]].front();
+      const auto place = std::ranges::find(baseline_.order, first.component->name);
+      lines[by_rank[rank]] = {.steps = 0,
+                              .activation = first.activation,
+                              .alone = goesAlone(first),
+                              .ordered = static_cast<std::size_t>(place - baseline_.order.begin()) <
+                                         baseline_.declared_order,
+                              .rank = rank};
+    }
+    for (const auto& step : steps) {
+      sequence.push_back(lineOf(step));
+      ++lines[sequence.back()].steps;
+    }
+    Places at(table_->lines());
+    const auto waves = fewestWaves(lines, *table_, at, sequence, kMaxWaveStates);
+    if (!waves) return false;
+    for (const auto& moves : *waves) {
+      Wave wave{{}, lines[moves.front()].activation};
+      for (const std::size_t line : moves) wave.steps.push_back(chains_[line][at[line]++]);
+      schedule_.waves.push_back(std::move(wave));
+    }
+    return true;
+  }
+
+  void packAsItStands(const std::vector<UpdateStep>& steps) {
     Versions before = running_;
     for (const auto& step : steps) {
       if (schedule_.waves.empty() || !fits(schedule_.waves.back(), step, before)) {
@@ -324,6 +374,7 @@ class Solver {
   const FirmwareBaseline& baseline_;
   const Versions& running_;
   ComparableVersions order_;
+  const ConstraintTable* table_ = nullptr;  ///< of solve()
   std::vector<Chain> chains_;
   Schedule schedule_;
 };

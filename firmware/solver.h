@@ -49,8 +49,10 @@ struct Schedule {
 /// Shape:  baseline × running versions → waves. A component that is not listed in `running` is left
 /// undone.
 ///         `running` may hold more than the baseline's components: constraints are about those too.
-/// Order:  the baseline's declared order; the rest by activation (BMC first, AC last), then by
-/// name; constraints before both.
+/// Order:  as few waves as can be; among those the baseline's declared order, the rest by
+/// activation
+///         (BMC first, AC last), then by name; constraints before all. Declared components keep
+///         their order also where that costs a wave.
 Schedule solve(const inventory::FirmwareBaseline& baseline, const Versions& running);
 
 /// The wave that brings this component on: its own next one where nothing forbids to do that now,

@@ -4,6 +4,7 @@
 #include "base/json_output.h"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -108,6 +109,25 @@ std::optional<FirmwareTerm> parseTerm(std::string_view text) {
   const bool odd = term.version.find_first_of(" <>=!") != std::string::npos;
   if (term.component.empty() || term.version.empty() || odd) return std::nullopt;
   return term;
+}
+
+bool hasGlob(std::string_view version) { return version.find_first_of("*?") != version.npos; }
+
+/// Whether a term holds for the version that the baseline asks for; Unknown also for a glob.
+FirmwareTerm::Holds holdsAtTarget(const FirmwareTerm& term, const FirmwareComponent& component) {
+  if (hasGlob(component.version)) return FirmwareTerm::Holds::Unknown;
+  const auto part = comparablePart(component.pattern, component.version);
+  return part ? term.holds(*part) : FirmwareTerm::Holds::Unknown;
+}
+
+/// The components that a term is about.
+std::vector<const FirmwareComponent*> namedBy(const FirmwareTerm& term,
+                                              const FirmwareBaseline& baseline) {
+  std::vector<const FirmwareComponent*> out;
+  for (const auto& component : baseline.components)
+    if (::fnmatch(term.component.c_str(), component.name.c_str(), FNM_NOESCAPE) == 0)
+      out.push_back(&component);
+  return out;
 }
 
 }  // namespace
@@ -227,6 +247,21 @@ std::string FirmwareBaseline::canonical() const {
     out["components"][component.name] = std::move(entry);
   }
   return jsonText(out);
+}
+
+std::string brokenByTargets(const FirmwareConstraint& constraint,
+                            const FirmwareBaseline& baseline) {
+  const auto broken_by = constraint.excludes ? FirmwareTerm::Holds::Yes : FirmwareTerm::Holds::No;
+  for (const auto* left : namedBy(constraint.when, baseline)) {
+    if (holdsAtTarget(constraint.when, *left) != FirmwareTerm::Holds::Yes) continue;
+    for (const auto* right : namedBy(constraint.then, baseline))
+      if (holdsAtTarget(constraint.then, *right) == broken_by)
+        return fmt::format(
+            "this baseline breaks it: it asks for {} {} and {} {}; change one of the "
+            "versions or the constraint",
+            left->name, left->version, right->name, right->version);
+  }
+  return {};
 }
 
 }  // namespace muster::inventory

@@ -98,4 +98,9 @@ Result<std::string> comparablePart(const std::string& pattern, std::string_view 
 /// newer than its own beginning.
 std::weak_ordering compareVersions(std::string_view a, std::string_view b);
 
+/// How the versions that a baseline asks for break one of its constraints: "BIOS 2.0 and CPLD
+/// 0x12". Empty when they do not, or when that cannot be told here: globs, and versions without an
+/// order.
+std::string brokenByTargets(const FirmwareConstraint& constraint, const FirmwareBaseline& baseline);
+
 }  // namespace muster::inventory

@@ -172,12 +172,13 @@ void readConstraints(FirmwareBaseline& baseline, const Value& value, const Shape
 
 /// Said together with what is wrong with the order: a key that is bad would keep the rules between
 /// keys from being looked at.
-void checkConstraints(const Value& map, Reader& reader) {
-  const Value* list = map.find("constraints");
-  if (!list) return;
-  for (const Value& item : list->items)
-    if (auto constraint = FirmwareConstraint::parse(item.text); !constraint)
-      reader.error(item, constraint.error().text());
+void checkConstraints(const FirmwareBaseline& baseline, const Value& map, Reader& reader) {
+  if (!map.find("constraints")) return;
+  for (const Value& item : place(map, "constraints").items) {
+    const auto read = FirmwareConstraint::parse(item.text);
+    const auto wrong = read ? brokenByTargets(*read, baseline) : read.error().text();
+    if (!wrong.empty()) reader.error(item, wrong);
+  }
 }
 
 /// A key or signature by its file.
@@ -192,7 +193,7 @@ void readSmallFile(std::string& out, const Value& value, const Shape& shape, Rea
 
 void checkBaseline(FirmwareBaseline& baseline, const Value& map, Reader& reader) {
   completeOrder(baseline, map, reader);
-  checkConstraints(map, reader);
+  checkConstraints(baseline, map, reader);
   while (!baseline.signature.empty() &&
          std::isspace(static_cast<unsigned char>(baseline.signature.back())))
     baseline.signature.pop_back();

@@ -175,6 +175,50 @@ TEST(FirmwareSolver, steppingStonesArePassedAndInterleaved) {
             "BMC>2 bmc-reset | BIOS>3 power-cycle");
 }
 
+TEST(FirmwareSolver, stepsOfOneActivationShareItAlsoAcrossStepsOfAnother) {
+  // By preference alone: A>2 | B>2 | C>2 | A>3,… : the second step of A waits for B, and so does C.
+  auto a = at("A", "3");
+  a.intermediate = {{"2", "/f/a2", std::string(64, 'b')}};
+  auto b = at("B", "2");
+  b.activation = inventory::FirmwareActivation::AcCycle;
+  const auto baseline = baselineWith(
+      {a, b, at("C", "2"), at("D", "2")}, {},
+      {"A >= 3 needs B >= 2", "C >= 2 needs A >= 2", "D >= 2 needs B >= 2", "B >= 2 needs A >= 2"});
+  EXPECT_EQ(wordsOf(solve(baseline, {{"A", "1"}, {"B", "1"}, {"C", "1"}, {"D", "1"}})),
+            "A>2 power-cycle | B>2 ac-cycle | A>3,C>2,D>2 power-cycle");
+}
+
+TEST(FirmwareSolver, theDeclaredOrderIsKeptAlsoWhereItCostsAReset) {
+  auto cpld = at("CPLD", "2");
+  const auto baseline =
+      baselineWith({at("BIOS", "2"), cpld, at("NIC", "2")}, {"BIOS", "CPLD", "NIC"}, {});
+  EXPECT_EQ(wordsOf(solve(baseline, {{"BIOS", "1"}, {"CPLD", "1"}, {"NIC", "1"}})),
+            "BIOS>2 power-cycle | CPLD>2 ac-cycle | NIC>2 power-cycle");
+  const auto free = baselineWith({at("BIOS", "2"), cpld, at("NIC", "2")}, {"BIOS", "CPLD"}, {});
+  EXPECT_EQ(wordsOf(solve(free, {{"BIOS", "1"}, {"CPLD", "1"}, {"NIC", "1"}})),
+            "BIOS>2,NIC>2 power-cycle | CPLD>2 ac-cycle");
+}
+
+/// Every component waits for the next one, the last for itself: no step is possible.
+TEST(FirmwareSolver, twentyComponentsThatBlockEachOtherAreToldSo) {
+  std::vector<FirmwareComponent> components;
+  std::vector<std::string> constraints;
+  Versions running;
+  for (int i = 0; i < 20; ++i) {
+    auto component = at(fmt::format("C{:02}", i), "3");
+    component.intermediate = {{"2", "/f/via", std::string(64, 'b')}};
+    running[component.name] = "1";
+    components.push_back(component);
+    constraints.push_back(fmt::format("C{:02} >= 3 needs C{:02} >= 3", i, (i + 1) % 20));
+  }
+  const auto baseline = baselineWith(components, {}, constraints);
+  const auto schedule = solve(baseline, running);
+  EXPECT_EQ(schedule.waves.size(), 1u);  // all their intermediate versions at once
+  EXPECT_EQ(schedule.undone.size(), 20u);
+  for (const auto& undone : schedule.undone)
+    EXPECT_THAT(undone.why, testing::HasSubstr("needs")) << undone.component->name;
+}
+
 TEST(FirmwareSolver, theConstraintThatForbidsItIsNamed) {
   const auto baseline =
       baselineWith({at("HGX_FW_FPGA_0", "3.14"), {"CPLD", "0x14", {}, {}}, at("BIOS", "2")}, {},
@@ -312,6 +356,51 @@ std::size_t mostSteps(const FirmwareBaseline& baseline, const Versions& running)
   return best;
 }
 
+/// The fewest activations that lead from `running` to `goal`, by looking at all waves there are.
+std::size_t fewestWavesTo(const FirmwareBaseline& baseline, const Versions& running,
+                          const Versions& goal) {
+  std::map<std::string, std::vector<std::string>> lines;
+  for (const auto& component : baseline.components) {
+    auto& line = lines[component.name];
+    line.push_back(running.at(component.name));
+    for (const auto& intermediate : component.intermediate)
+      if (intermediate.version > line.front()) line.push_back(intermediate.version);
+    if (!component.file.empty() && component.version != line.back())
+      line.push_back(component.version);
+  }
+  const auto next = [&](const Versions& now, const FirmwareComponent& component) {
+    const auto& line = lines.at(component.name);
+    const auto at = std::find(line.begin(), line.end(), now.at(component.name));
+    return *(at + 1);
+  };
+  std::set<Versions> seen = {running}, level = {running};
+  for (std::size_t waves = 0; !level.empty(); ++waves) {
+    if (level.contains(goal)) return waves;
+    std::set<Versions> reached;
+    for (const auto& now : level)
+      for (const auto kind : {Activation::BmcReset, Activation::PowerCycle, Activation::AcCycle}) {
+        std::vector<const FirmwareComponent*> movable;
+        for (const auto& component : baseline.components)
+          if (activationOf(component) == kind && now.at(component.name) != goal.at(component.name))
+            movable.push_back(&component);
+        for (unsigned set = 1; set < 1u << movable.size(); ++set) {
+          auto after = now;
+          bool allowed = true;
+          for (unsigned part = set; part > 0 && allowed; part = (part - 1) & set) {
+            auto some = now;
+            for (std::size_t i = 0; i < movable.size(); ++i)
+              if (part >> i & 1) some[movable[i]->name] = next(now, *movable[i]);
+            allowed = noNewBreach(baseline, now, some);
+            if (part == set) after = some;
+          }
+          if (allowed && seen.insert(after).second) reached.insert(after);
+        }
+      }
+    level = std::move(reached);
+  }
+  return 0;
+}
+
 class FirmwareSolverProperty : public testing::TestWithParam<unsigned> {};
 
 TEST_P(FirmwareSolverProperty,
@@ -338,6 +427,8 @@ TEST_P(FirmwareSolverProperty,
       }
     }
     ASSERT_EQ(steps, mostSteps(baseline, running)) << "seed " << seed << ": " << wordsOf(schedule);
+    ASSERT_EQ(schedule.waves.size(), fewestWavesTo(baseline, running, now))
+        << "seed " << seed << ": " << wordsOf(schedule);
     for (const auto& component : baseline.components) {
       ASSERT_EQ(now[component.name] == component.version,
                 schedule.undoneOf(component.name) == nullptr)

@@ -50,6 +50,31 @@ TEST_F(FirmwareInventory, whatIsWrongIsNamedWithItsPlace) {
   EXPECT_THAT(text, testing::HasSubstr("is no constraint; write COMPONENT >= VERSION needs"));
 }
 
+TEST_F(FirmwareInventory, aBaselineThatBreaksItsOwnConstraintIsRefused) {
+  const std::string versions = R"yaml(    components:
+      BIOS: {version: "2.0"}
+      CPLD_0: {version: "0x12"}
+      NIC: {version: "28.*"}
+      ROM: {version: "GB200Nvl-24.10", pattern: "Nvl-([0-9.]+)"}
+)yaml";
+  for (const auto& [constraint, told] : std::vector<std::pair<std::string, std::string>>{
+           {"BIOS >= 2.0 needs CPLD_* >= 0x14", "BIOS 2.0 and CPLD_0 0x12"},
+           {"BIOS >= 2 excludes ROM < 24.11", "BIOS 2.0 and ROM GB200Nvl-24.10"}}) {
+    const auto loaded =
+        loadYaml(withBaseline(versions + "    constraints: [" + constraint + "]\n"));
+    EXPECT_FALSE(loaded.cluster) << constraint;
+    EXPECT_THAT(checkText(loaded),
+                testing::AllOf(testing::HasSubstr("this baseline breaks it"),
+                               testing::HasSubstr(told), testing::HasSubstr("change one of")));
+  }
+  for (const char* kept : {"BIOS >= 3.0 needs CPLD_* >= 0x14", "BIOS >= 2.0 needs NIC >= 29",
+                           "BIOS < 2 needs ROM > 99", "BIOS >= 2.0 needs nvml.driver >= 999",
+                           "ROM >= 24.10 needs BIOS = 2.0"})
+    EXPECT_TRUE(
+        loadYaml(withBaseline(versions + "    constraints: [" + std::string(kept) + "]\n")).cluster)
+        << kept;
+}
+
 TEST_F(FirmwareInventory, aWrongOrderAndAWrongConstraintAreBothTold) {
   const auto loaded = loadYaml(
       withBaseline(components() + "    order: [NIC]\n    constraints: [BIOS needs CPLD]\n"));
