@@ -197,7 +197,7 @@ Result<std::unique_ptr<Controller>> Controller::openStored(
                 fmt::format("nothing has been done yet in {}; start with: muster plan",
                             options.state.string()));
   std::unique_ptr<Controller> controller(new Controller(cluster, lab));
-  controller->exitOnSignals();
+  // No exitOnSignals(): who only looks may wait outside the loop, and signals end it as it stands.
   TRY_OK(controller->open(options, lab, [](const lifecycle::Event&) {}));
   return controller;
 }
@@ -400,6 +400,8 @@ monitor::MonitorServices Controller::monitorServices(lifecycle::EventSink sink) 
 }
 
 void Controller::exitOnSignals() {
+  signals_.add(SIGINT);
+  signals_.add(SIGTERM);
   signals_.async_wait([](boost::system::error_code error, int signal) {
     if (error) return;
     std::cerr << "\nmuster: stopped; nothing is lost: run the same command again to go on\n";

@@ -155,7 +155,7 @@ class Controller {
   std::optional<StateLock> lock_;
   std::unique_ptr<Leadership> leadership_;  ///< of several hosts, this one serves
   asio::io_context context_;
-  asio::signal_set signals_{context_, SIGINT, SIGTERM};
+  asio::signal_set signals_{context_};  ///< see exitOnSignals()
   asio::steady_timer end_{context_};
   std::unique_ptr<Clock> clock_;  ///< in a lab its limits follow the machine
   Workers workers_{4};

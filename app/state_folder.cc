@@ -57,10 +57,11 @@ Result<void> prepareStateFolder(const fs::path& state) {
                 fmt::format("{} is no folder; choose another state folder: --state, MUSTER_STATE",
                             state.string()));
   const auto user = ::geteuid();
-  if (status.st_uid != user && user != 0)
+  if (status.st_uid != user)  // root too: its owner could put keys and links of his own into it
     return fail(ErrorCode::Denied,
                 fmt::format("the state folder {} belongs to user {}, not to {}; run muster as that "
-                            "user, or choose another: --state, MUSTER_STATE",
+                            "user, give the folder to this one if what is in it can be trusted "
+                            "(chown -R), or choose another: --state, MUSTER_STATE",
                             state.string(), status.st_uid, user));
   if ((status.st_mode & kOfOthers) == 0) return {};
   // The folder first: from then on nobody gets at what is in it.

@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 
 using namespace muster;
@@ -60,6 +61,22 @@ void addGlobalOptions(CLI::App& app, app::Options& options) {
   app.add_flag("--json", options.json, "Print machine-readable output");
 }
 
+/// What no argument may be. An empty one is a script's variable that was not set, and would often
+/// stand for "all"; control characters would make lines of their own in lists and logs.
+std::string refusalOf(const std::string& value) {
+  if (value.empty()) return "must not be empty; leave it out, or see whether a variable was set";
+  const auto control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  if (std::ranges::any_of(value, control)) return "must not hold line breaks or control characters";
+  return {};
+}
+
+void checkEveryArgument(CLI::App& app) {
+  for (CLI::Option* option : app.get_options([](CLI::Option*) { return true; }))
+    if (option->get_items_expected_max() > 0) option->check(CLI::Validator(refusalOf, ""));
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; }))
+    checkEveryArgument(*command);
+}
+
 int run(int argc, char** argv) {
   Invocation call;
   call.options.command_line = journaled(argc, argv) + app::sudoClaimText();
@@ -80,6 +97,7 @@ int run(int argc, char** argv) {
   addValidateCommands(app, call);
   addFabricCommands(app, call);
   addImageCommands(app, call);
+  checkEveryArgument(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

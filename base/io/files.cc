@@ -181,6 +181,15 @@ pid_t holderOf(int lock) {
              : 0;
 }
 
+/// What a link leads to is not ours to write into.
+std::unexpected<Error> noLockFile(const fs::path& path) {
+  return fail(
+      ErrorCode::InvalidInput,
+      fmt::format("{} is no regular file, so it is not used as a lock; see who made it, and "
+                  "remove it",
+                  path.string()));
+}
+
 }  // namespace
 
 /// A holder that was killed may have left children between fork and exec: they share the lock for a
@@ -188,10 +197,12 @@ pid_t holderOf(int lock) {
 /// that has no name: others lock a new one, so we go on to that as well.
 Result<FileLock> FileLock::take(const fs::path& path) {
   for (int deleted = 0; deleted < kDeletedTries; ++deleted) {
-    Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kLockMode));
+    Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kLockMode));
+    if (!fd.valid() && (errno == ELOOP || errno == EISDIR)) return noLockFile(path);
     if (!fd.valid()) return failErrno(errno, "open", path);
     struct stat ours{}, named{};
     if (::fstat(fd.get(), &ours) != 0) return failErrno(errno, "look at", path);
+    if (!S_ISREG(ours.st_mode)) return noLockFile(path);
     // Whoever can open the file can lock it, and keep muster out for as long as he likes.
     if ((ours.st_mode & ~kLockMode & 0777) != 0 && ::fchmod(fd.get(), kLockMode) != 0)
       return failErrno(errno, "close to other users", path);

@@ -184,7 +184,7 @@ Async<ProcessExit> runCommand(Command command) {
 
 Result<Fd> openLog(const std::filesystem::path& file) {
   const auto path = file.empty() ? std::filesystem::path("/dev/null") : file;
-  Fd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
+  Fd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid())
     return fail(ErrorCode::Internal,
                 fmt::format("cannot open {}: {}", path.string(), std::strerror(errno)));

@@ -87,6 +87,18 @@ TEST(StateFolder, anotherUsersIsRefused) {
   EXPECT_EQ(refused.error().code(), ErrorCode::Denied);
 }
 
+/// Its owner could put keys and links of his own into it.
+TEST(StateFolder, anotherUsersIsRefusedByRootToo) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to be two users";
+  test::TempFolder folder;
+  ASSERT_TRUE(app::prepareStateFolder(folder / "state"));
+  ASSERT_EQ(::chown((folder / "state").c_str(), 65534, 65534), 0);
+  const auto refused = app::prepareStateFolder(folder / "state");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::Denied);
+  EXPECT_THAT(refused.error().str(), testing::HasSubstr("chown -R"));
+}
+
 /// The real commands: what they leave behind.
 TEST(StateFolder, nothingThatCommandsLeaveIsOpenToOthers) {
   for (const mode_t mask : {022, 000}) {

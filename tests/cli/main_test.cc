@@ -49,6 +49,46 @@ TEST_F(CliTest, unknownWordsAreUsageErrors) {
   EXPECT_EQ(folder_.muster({"--help"}).code, kOk);
 }
 
+/// A variable that a script did not set must not stand for all nodes.
+TEST_F(CliTest, noArgumentIsEmptyOrHoldsALineBreak) {
+  makeStore();
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"apply", ""},
+                                             {"apply", "--nodes", ""},
+                                             {"plan", "--nodes="},
+                                             {"cert", "revoke", "", "--reason", "x"},
+                                             {"bmc", "trust", "reset", ""},
+                                             {"audit", "verify", "--head", ""},
+                                             {"wipe", "gpu001", "--reason", ""},
+                                             {"--allow-path", "", "inventory", "check"}}) {
+    const auto ended = folder_.muster(words);
+    EXPECT_EQ(ended.code, kUsage) << words.front();
+    EXPECT_THAT(ended.err + ended.out, HasSubstr("must not be empty")) << words.front();
+  }
+  const auto forged =
+      folder_.muster({"quarantine", "add", "gpu001", "--reason", "fan\ngpu002  root  all is well"});
+  EXPECT_EQ(forged.code, kUsage);
+  EXPECT_THAT(forged.err + forged.out, HasSubstr("must not hold line breaks"));
+}
+
+TEST_F(CliTest, aWatchEndsOnASignal) {
+  makeStore();
+  for (const char* signal : {"TERM", "INT"}) {
+    auto command = folder_.command({"status", "--watch"});
+    command.args = {
+        "-c",
+        "set -m; \"$0\" status --watch >out & until grep -q gpu001 out; do sleep 0.05; done; "
+        "kill -" +
+            std::string(signal) + " $!; wait $!",
+        command.program};
+    command.program = "bash";
+    command.timeout = std::chrono::seconds(30);
+    const auto ended = io::runBlocking(command);
+    ASSERT_TRUE(ended) << signal << ": " << ended.error().str();
+    EXPECT_GT(ended->code, 128) << signal;
+  }
+}
+
 TEST_F(CliTest, oldNamesAreRefusedWithTheNewOne) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> renamed{
       {{"keep"}, "muster keep is now muster monitor"},

@@ -3,6 +3,8 @@
 #include "base/io/process.h"
 #include "tests/run_async.h"
 
+#include <gmock/gmock.h>
+
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -92,6 +94,26 @@ unsigned modeOf(const std::filesystem::path& file) {
 }
 
 /// Who can open a file can lock it.
+TEST(FileLock, whatIsNoFileOfItsOwnIsRefusedAndLeftAlone) {
+  const TempFolder folder;
+  ASSERT_TRUE(writeFileAtomic(folder / "victim", "its text", 0644));
+  std::filesystem::create_symlink(folder / "victim", folder / "link");
+  std::filesystem::create_symlink(folder / "nobody", folder / "dangling");
+  ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);
+  std::filesystem::create_directory(folder / "directory");
+  for (const char* name : {"link", "dangling", "fifo", "directory"}) {
+    const auto lock = FileLock::take(folder / name);
+    ASSERT_FALSE(lock) << name;
+    EXPECT_EQ(lock.error().code(), ErrorCode::InvalidInput) << name;
+    EXPECT_THAT(lock.error().str(), testing::HasSubstr("remove it")) << name;
+  }
+  EXPECT_EQ(*readFile(folder / "victim"), "its text");
+  struct stat status{};
+  ASSERT_EQ(::stat((folder / "victim").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0644u);
+  EXPECT_FALSE(std::filesystem::exists(folder / "nobody"));
+}
+
 TEST(FileLock, otherUsersCannotOpenItsFileWhateverTheUmask) {
   test::TempFolder folder;
   for (const mode_t mask : {022, 000}) {

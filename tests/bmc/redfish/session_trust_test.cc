@@ -40,7 +40,9 @@ using testing::Not;
 using tcp = asio::ip::tcp;
 
 const std::string kRoot =
-    R"({"@odata.type": "#ServiceRoot.v1_5_0.ServiceRoot", "RedfishVersion": "1.9.0"})";
+    R"({"@odata.type": "#ServiceRoot.v1_5_0.ServiceRoot", "RedfishVersion": "1.9.0",
+        "SessionService": {"@odata.id": "/redfish/v1/SessionService"},
+        "Links": {"Sessions": {"@odata.id": "/redfish/v1/SessionService/Sessions"}}})";
 
 /// A TLS server of the test's own in a thread of its own. It takes every login and keeps what it
 /// was sent.
