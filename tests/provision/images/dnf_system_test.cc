@@ -9,6 +9,7 @@
 #include "provision/images/image_diff.h"
 #include "provision/images/image_store_parts.h"
 #include "provision/images/recipes.h"
+#include "tests/paths.h"
 #include "tests/run_async.h"
 
 #include <gmock/gmock.h>
@@ -49,8 +50,11 @@ class DnfSystemTest : public testing::Test {
     ASSERT_TRUE(io::writeFileAtomic(
         keyOf(who), tool("gpg", {"--batch", "--armor", "--export", who + "@example.com"})));
   }
-  /// The base system's names, each a package with one file; the kernel has what a kernel has.
+  /// The base system's names, each a package with one file; the kernel has what a kernel has, and
+  /// an init with its library is there.
   void makePackages() {
+    tool("sh", {(test::sourceFolder() / "tests/provision/images/make_startable_tree.sh").string(),
+                tree_.string()});
     std::string names, members;
     for (const auto& name : recipeLines("node-dnf/packages")) {
       if (name == "kernel") continue;
@@ -64,25 +68,35 @@ class DnfSystemTest : public testing::Test {
     }
     const auto spec = fmt::format(
         "Name: site\nVersion: 1\nRelease: 1\nSummary: Test\nLicense: none\nBuildArch: "
-        "noarch\n%description\nTest.\n{0}"
-        "%package -n units\nSummary: Test\n%description -n units\nTest.\n%files -n "
-        "units\n/usr/lib/systemd/system/multi-user.target\n"
+        "noarch\nAutoReqProv: no\n%description\nTest.\n{0}"
+        "%package -n units\nSummary: Test\nAutoReqProv: no\n%description -n units\nTest.\n%files "
+        "-n "
+        "units\n/usr/lib/systemd/system/multi-user.target\n/usr/lib/systemd/systemd\n/sbin/init\n"
+        "/lib64/libc.so.6\n"
+        "/lib64/ld-linux-x86-64.so.2\n"
         "%package -n kernel\nVersion: 5.14.0\nSummary: Test\n%description -n kernel\nTest.\n%files "
         "-n kernel\n/lib/modules/{1}/vmlinuz\n/boot/initramfs-{1}.img\n"
         "%install\nmkdir -p %{{buildroot}}/usr/share/site %{{buildroot}}/lib/modules/{1} "
-        "%{{buildroot}}/boot %{{buildroot}}/usr/lib/systemd/system\n"
+        "%{{buildroot}}/boot %{{buildroot}}/usr/lib/systemd/system %{{buildroot}}/sbin "
+        "%{{buildroot}}/lib64\n"
+        "cp {3}/usr/lib/systemd/systemd %{{buildroot}}/usr/lib/systemd/systemd\n"
+        "ln -s ../usr/lib/systemd/systemd %{{buildroot}}/sbin/init\n"
+        "cp -L {3}/usr/lib/x86_64-linux-gnu/libc.so.6 {3}/usr/lib64/ld-linux-x86-64.so.2 "
+        "%{{buildroot}}/lib64\n"
         "echo '[Unit]' >%{{buildroot}}/usr/lib/systemd/system/multi-user.target\n"
         "for name in {2}; do echo $name >%{{buildroot}}/usr/share/site/$name; done\n"
-        "echo KERNEL >%{{buildroot}}/lib/modules/{1}/vmlinuz\necho INITRD "
-        ">%{{buildroot}}/boot/initramfs-{1}.img\n"
+        "cp {3}/boot/vmlinuz-6.1 %{{buildroot}}/lib/modules/{1}/vmlinuz\n"
+        "cp {3}/boot/initrd.img-6.1 %{{buildroot}}/boot/initramfs-{1}.img\n"
         "find %{{buildroot}} -type f -exec touch --date=2024-05-06 {{}} +\n",  // packages are older
                                                                                // than the image
                                                                                // that they go into
-        members, kKernel, names);
+        members, kKernel, names, tree_.string());
     ASSERT_TRUE(io::writeFileAtomic(folder_ / "site.spec", spec));
     tool("rpmbuild",
          {"--quiet", "-bb", "--define", "_topdir " + (folder_ / "build").string(), "--define",
-          "_rpmdir " + (folder_ / "archive").string(), (folder_ / "site.spec").string()});
+          "_binaries_in_noarch_packages_terminate_build 0", "--define", "__os_install_post %{nil}",
+          "--define", "_rpmdir " + (folder_ / "archive").string(),
+          (folder_ / "site.spec").string()});
   }
   void sign(const std::string& who) {
     std::vector<std::string> args = {"--define", "__gpg /usr/bin/gpg", "--define",
@@ -109,13 +123,15 @@ class DnfSystemTest : public testing::Test {
   }
 
   test::TempFolder folder_;
+  const std::filesystem::path tree_ = folder_ / "tree";  ///< what starts, to be packed
 };
 
 TEST_F(DnfSystemTest, makesATreeThatStartsAndIsFreeOfThisMachine) {
   const auto done = install(build());
   ASSERT_TRUE(done) << done.error().str();
-  EXPECT_EQ(at("vmlinuz"), "KERNEL\n") << "the kernel lay beside its modules only";
-  EXPECT_EQ(at("initrd.img"), "INITRD\n");
+  EXPECT_EQ(at("vmlinuz"), *io::readFile(tree_ / "boot/vmlinuz-6.1"))
+      << "the kernel lay beside its modules only";
+  EXPECT_EQ(at("initrd.img"), *io::readFile(tree_ / "boot/initrd.img-6.1"));
   EXPECT_EQ(at("usr/share/site/NetworkManager"), "NetworkManager\n");
   EXPECT_EQ(at("etc/machine-id"), "");
   EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "root/etc/systemd/system/dnf-makecache.timer"))
