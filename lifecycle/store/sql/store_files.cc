@@ -92,10 +92,12 @@ std::optional<RefusedFile> StoreFiles::create() const {
 std::optional<RefusedFile> StoreFiles::prepare() const {
   const auto& path = pathOf(StoreFile::Database);
   struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) {
+  // Not through a link: SQLite names the log after what the link leads to, so that a log beside the
+  // link, of before, would be forgotten with the writes that it holds.
+  if (::lstat(path.c_str(), &status) != 0) {
     if (errno != ENOENT) return refusedBy(errno);
     if (auto refused = create()) return refused;
-    if (::stat(path.c_str(), &status) != 0) return refusedBy(errno);
+    if (::lstat(path.c_str(), &status) != 0) return refusedBy(errno);
   }
   if (!S_ISREG(status.st_mode)) return RefusedFile{FileRefusal::NotARegularFile};
   if (::faccessat(AT_FDCWD, path.c_str(), R_OK | W_OK, AT_EACCESS) != 0) return refusedBy(errno);
@@ -111,7 +113,7 @@ void StoreFiles::remember() {
   for (const auto file : kStoreFiles) {
     struct stat status{};
     auto& known = opened_[static_cast<std::size_t>(file)];
-    if (!known && ::stat(pathOf(file).c_str(), &status) == 0)
+    if (!known && ::lstat(pathOf(file).c_str(), &status) == 0)
       known = Identity{status.st_dev, status.st_ino};
   }
 }
@@ -130,6 +132,11 @@ std::optional<StoreLoss> StoreFiles::contentLoss() const {
   if (::stat(pathOf(StoreFile::Index).c_str(), &index) != 0) return std::nullopt;
   if (index.st_size < static_cast<off_t>(WalIndex::kRegionBytes))
     return StoreLoss{StoreFile::Index, LossKind::WrittenOver};
+  const auto log_bytes = index_->logBytes();
+  if (struct stat log{}; ::stat(pathOf(StoreFile::Log).c_str(), &log) == 0 &&
+                         static_cast<std::uint64_t>(log.st_size) < log_bytes &&
+                         index_->logBytes() == log_bytes)  // else it has just begun anew
+    return StoreLoss{StoreFile::Log, LossKind::WrittenOver};
   const auto before = index_->read();
   if (::stat(pathOf(StoreFile::Database).c_str(), &file) != 0) return std::nullopt;
   const auto after = index_->read();
@@ -149,7 +156,7 @@ std::optional<StoreLoss> StoreFiles::loss() const {
     const auto& known = opened_[static_cast<std::size_t>(file)];
     if (!known) continue;
     struct stat status{};
-    if (::stat(pathOf(file).c_str(), &status) != 0) {
+    if (::lstat(pathOf(file).c_str(), &status) != 0) {
       if (errno == ENOENT || errno == ENOTDIR) return StoreLoss{file, LossKind::Deleted};
       continue;  // a file system that does not answer now: SQLite says so itself
     }

@@ -6,7 +6,8 @@ namespace {
 
 constexpr std::uint32_t kFormat = 3'007'000;
 // Offsets of 32-bit words in the byte order of the machine.
-constexpr std::size_t kFormatAt = 0, kSaltAt = 32, kCopiedAt = 96, kAttemptedAt = 128;
+constexpr std::size_t kFormatAt = 0, kPageBytesAt = 12, kFramesAt = 16, kSaltAt = 32,
+                      kCopiedAt = 96, kAttemptedAt = 128;
 
 }  // namespace
 
@@ -24,6 +25,16 @@ std::optional<WalIndex::Copied> WalIndex::read() const {
   out.frames = word(kCopiedAt);
   out.attempted = word(kAttemptedAt);
   return out;
+}
+
+std::uint64_t WalIndex::logBytes() const {
+  constexpr std::uint64_t kLogHeaderBytes = 32, kFrameHeaderBytes = 24;
+  constexpr std::uint32_t kLargestPage = 65'536;
+  if (!region_ || word(kFormatAt) != kFormat) return 0;
+  std::uint32_t page = word(kPageBytesAt) >> 16;  // the upper half of the word, little-endian
+  if (page == 1) page = kLargestPage;             // it does not fit into 16 bits
+  const std::uint64_t frames = word(kFramesAt);
+  return frames == 0 ? 0 : kLogHeaderBytes + frames * (kFrameHeaderBytes + page);
 }
 
 }  // namespace muster::lifecycle::sql

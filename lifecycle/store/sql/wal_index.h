@@ -34,6 +34,8 @@ class WalIndex {
       : region_(static_cast<const volatile std::byte*>(region)) {}
   /// Nothing: there is no index, or one of a format that is not known.
   std::optional<Copied> read() const;
+  /// How long the log is at least, with all frames that count; 0 when that is not known.
+  std::uint64_t logBytes() const;
 
  private:
   std::uint32_t word(std::size_t offset) const;

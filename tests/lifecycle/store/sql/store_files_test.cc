@@ -221,6 +221,27 @@ TEST_F(StoreFilesTest, aBackupThatIsMovedIntoPlaceEndsAllWriting) {
   expectLost(*store, file_, "was replaced by another file under it");
 }
 
+TEST_F(StoreFilesTest, aLogThatIsEmptiedEndsAllWriting) {
+  auto store = open();
+  ASSERT_TRUE(store->putValue("k", "answered"));
+  EXPECT_FALSE(storeLoss(*store));
+  ASSERT_TRUE(byAnother(": >" + log_.string()));
+  expectLost(*store, log_, "was written over by another program");
+}
+
+TEST_F(StoreFilesTest, aLinkInPlaceOfTheDatabaseIsRefusedAndNoticed) {
+  auto store = open();
+  ASSERT_TRUE(store->putValue("k", "answered"));
+  const auto elsewhere = folder_ / "elsewhere.db";
+  std::filesystem::rename(file_, elsewhere);
+  std::filesystem::create_symlink(elsewhere, file_);
+  expectLost(*store, file_, "was replaced by another file under it");
+  store.reset();
+  const auto through_link = openSqliteStore(file_);
+  ASSERT_FALSE(through_link) << "its log of before would be forgotten";
+  EXPECT_THAT(through_link.error().str(), testing::HasSubstr("not a regular file"));
+}
+
 /// As a person restores a backup: the file stays the same one, with other bytes.
 TEST_F(StoreFilesTest, aBackupThatIsCopiedOverEndsAllWriting) {
   const auto backup = folder_ / "backup";
