@@ -225,7 +225,7 @@ TEST_F(StoreFilesTest, aLogThatIsEmptiedEndsAllWriting) {
   auto store = open();
   ASSERT_TRUE(store->putValue("k", "answered"));
   EXPECT_FALSE(storeLoss(*store));
-  ASSERT_TRUE(byAnother(": >" + log_.string()));
+  ASSERT_TRUE(byAnother(": >" + log_));
   expectLost(*store, log_, "was written over by another program");
 }
 
