@@ -95,7 +95,7 @@ unsigned modeOf(const std::filesystem::path& file) {
 
 /// Who can open a file can lock it.
 TEST(FileLock, whatIsNoFileOfItsOwnIsRefusedAndLeftAlone) {
-  const TempFolder folder;
+  const test::TempFolder folder;
   ASSERT_TRUE(writeFileAtomic(folder / "victim", "its text", 0644));
   std::filesystem::create_symlink(folder / "victim", folder / "link");
   std::filesystem::create_symlink(folder / "nobody", folder / "dangling");
