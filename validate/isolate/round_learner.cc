@@ -75,7 +75,7 @@ void RoundLearner::learnPairs(const RoundResult& result) {
         if (silent)
           ++path.silent;
         else
-          path.again = found->second;
+          learnRepetition(path, found->second);
       }
     }
   }
@@ -86,6 +86,14 @@ void RoundLearner::learnPairs(const RoundResult& result) {
     cable.share = cable.fresh++ ? std::max(cable.share, found->second) : found->second;
     cable.seen.emplace_back(groups[g].members[0], groups[g].members[1]);
   }
+}
+
+/// One good repetition clears a pair; so many bad ones accuse it.
+void RoundLearner::learnRepetition(PathSuspect& path, double share) const {
+  path.best = std::max(path.best, share);
+  ++path.repeated;
+  if (path.best >= 1 - state_.margins().path || path.repeated >= kPathRepeats)
+    path.again = path.best;
 }
 
 /// A rail on which nothing worked is one culprit, not one for every node.

@@ -16,6 +16,7 @@ class RoundLearner {
 
  private:
   void learnPairs(const RoundResult& result);
+  void learnRepetition(PathSuspect& path, double share) const;
   void findDeadRails();
   void classify();
   void decide();

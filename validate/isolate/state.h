@@ -28,8 +28,10 @@ struct Nic {
 struct PathSuspect {
   int a, b, rail;
   double share;                 ///< of the test that raised it
-  std::optional<double> again;  ///< of its repetition, alone
-  bool explained = false;       ///< by a cable or the uplinks of a leaf
+  std::optional<double> again;  ///< the best of its repetitions, alone, once they decide
+  double best = 0;              ///< of the repetitions so far
+  int repeated = 0;
+  bool explained = false;  ///< by a cable or the uplinks of a leaf
   int silent = 0;
 };
 
@@ -107,7 +109,8 @@ struct Isolation::State {
 
 inline constexpr std::size_t kMaxPaths = 4'096;
 inline constexpr std::size_t kMaxCables = 256;
-inline constexpr int kMaxSilent = 3;  ///< tests that said nothing before nobody asks again
+inline constexpr int kPathRepeats = 2;  ///< bad ones before a pair is accused: one is a busy host
+inline constexpr int kMaxSilent = 3;    ///< tests that said nothing before nobody asks again
 inline constexpr int kMaxExchange =
     2'048;  ///< nodes of an all-to-all; every pair takes kStep of it
 

@@ -176,7 +176,7 @@ void addWays(const Book& book) {
            .b = path.b,
            .rail = path.rail,
            .seen = {{path.a, path.b}}},
-          *path.again, 1);
+          *path.again, path.repeated);
   }
 }
 
