@@ -298,20 +298,6 @@ class Solver {
     }
   }
 
-  bool fits(const Wave& wave, const UpdateStep& step, const Versions& before) const {
-    if (wave.steps.empty()) return true;
-    if (wave.activation != step.activation || goesAlone(step) || goesAlone(wave.steps.front()))
-      return false;
-    auto possible = onlyThese(before);
-    possible[step.component->name].push_back(step.to);
-    for (const auto& each : wave.steps) {
-      if (each.component == step.component) return false;
-      possible[each.component->name].push_back(each.to);
-    }
-    const auto broken = brokenBy(onlyThese(before)), after = brokenBy(possible);
-    return std::includes(broken.begin(), broken.end(), after.begin(), after.end());
-  }
-
   std::size_t lineOf(const UpdateStep& step) const {
     return static_cast<std::size_t>(std::ranges::find_if(chains_,
                                                          [&](const Chain& chain) {
@@ -359,16 +345,29 @@ class Solver {
   }
 
   void packAsItStands(const std::vector<UpdateStep>& steps) {
-    Versions before = running_;
+    Places before(table_->lines());
+    Moves moving;  // the lines of the last wave
     for (const auto& step : steps) {
-      if (schedule_.waves.empty() || !fits(schedule_.waves.back(), step, before)) {
-        if (!schedule_.waves.empty())
-          for (const auto& done : schedule_.waves.back().steps)
-            before[done.component->name] = done.to;
+      const std::size_t line = lineOf(step);
+      if (!fits(step, line, moving, before)) {
+        for (const std::size_t moved : moving) ++before[moved];
+        moving.clear();
         schedule_.waves.push_back({{}, step.activation});
       }
+      moving.push_back(line);
       schedule_.waves.back().steps.push_back(step);
     }
+  }
+
+  /// Whether the last wave, of these lines, may have this step too.
+  bool fits(const UpdateStep& step, std::size_t line, Moves moving, const Places& before) const {
+    if (moving.empty()) return false;
+    const Wave& wave = schedule_.waves.back();
+    if (wave.activation != step.activation || goesAlone(step) || goesAlone(wave.steps.front()) ||
+        std::ranges::find(moving, line) != moving.end())
+      return false;
+    moving.push_back(line);
+    return table_->mayMove(before, moving);
   }
 
   const FirmwareBaseline& baseline_;
