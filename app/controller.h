@@ -98,6 +98,9 @@ class Controller {
   /// stopping is the same as crashing, and the journal knows what was under way.
   template <class T>
   Result<T> run(Async<T> work);
+  /// From now on SIGINT and SIGTERM end the process with words on how to go on. Only for who stays
+  /// in `run`: outside of it a signal would be taken and never heard.
+  void exitOnSignals();
   /// From now on: when the time is over the process ends as on a signal, with words and exit status
   /// `code`.
   void stopAfter(std::chrono::minutes limit, int code);
@@ -147,7 +150,6 @@ class Controller {
   Result<void> migrateCertificates(const Options& options);
   Result<void> startServers(Role role, provision::RunningDnsmasq dnsmasq);
   void addPhases(const Options& options, const std::optional<lab::LabHandle>& lab);
-  void exitOnSignals();
   std::map<std::string, validate::Baseline> peerBaseline(const std::string& sku,
                                                          const NodeName& but);
 

@@ -52,6 +52,7 @@ Result<LockedSession> LockedSession::open(const Options& options,
   TRY(store, lifecycle::openStore(options.storeUrl()));  // makes the store of a new state folder
   store.reset();
   TRY(session, Session::openStored(options, std::move(live)));
+  session->controller->exitOnSignals();
   if (session->lab) TRY_OK(lab::enter(*session->lab));
   return LockedSession{std::move(lock), std::move(session)};
 }
