@@ -15,6 +15,8 @@ constexpr std::size_t kPageEntries = 10'000;
 constexpr std::int64_t kMaxGapsFollowed =
     100'000;  ///< links that are missing and may still turn up out of order
 
+constexpr int kMaxPasses = 5;  ///< a pass is in vain when the log is archived during it
+
 std::string named(const AuditEntry& entry) {
   const auto& event = entry.event;
   return fmt::format("entry #{} (link {}, {}, {} {}: '{}')", event.sequence, entry.link,
@@ -29,6 +31,7 @@ class Walk {
     last_.link = report.ends.archived.link;
     last_.hash = report.ends.archived.hash;
     last_.event.sequence = report.ends.begins_after;
+    at_head_ = last_;
   }
 
   void step(const AuditEntry& entry) {
@@ -50,9 +53,11 @@ class Walk {
                 ? ""
                 : fmt::format(" (or #{} together with its hash)", last_.event.sequence)));
     last_ = entry;
+    if (entry.link == report_.ends.link) at_head_ = entry;
   }
 
-  void finish() {
+  /// `newest`: the ends as they are now, after the last entry was read.
+  void finish(const AuditEnds& newest) {
     for (const auto& gap : gaps_) {
       const auto begin = missing_.lower_bound(gap.first), end = missing_.upper_bound(gap.last);
       const auto count = std::distance(begin, end);
@@ -65,12 +70,12 @@ class Walk {
     if (last_.link < ends.link)
       note(fmt::format("the last {} entries, after #{}, were removed", ends.link - last_.link,
                        last_.event.sequence));
-    else if (last_.link > ends.link)
+    else if (last_.link > newest.link)
       note(fmt::format("{} entries were appended past the head of the chain, up to #{}",
-                       last_.link - ends.link, last_.event.sequence));
-    else if (last_.hash != ends.hash)
+                       last_.link - newest.link, last_.event.sequence));
+    if (at_head_.link == ends.link && at_head_.hash != ends.hash)
       note(fmt::format("the head of the chain does not fit entry #{}: one of them was changed",
-                       last_.event.sequence));
+                       at_head_.event.sequence));
   }
 
  private:
@@ -89,6 +94,7 @@ class Walk {
 
   AuditReport& report_;
   AuditEntry last_;
+  AuditEntry at_head_;  ///< the one that the head was of when the walk began
   std::set<std::int64_t> missing_;
   std::vector<Gap> gaps_;
 };
@@ -104,7 +110,10 @@ std::string chainHash(const std::string& previous, const AuditEntry& entry) {
   return io::sha256Hex(previous + canonical(content));
 }
 
-Result<AuditReport> verifyAudit(Store& store, const std::string& expected) {
+namespace {
+
+/// One pass, while others may write. Nothing: the log's beginning was archived meanwhile.
+Result<std::optional<AuditReport>> walkOnce(Store& store, const std::string& expected) {
   AuditReport report;
   TRY(ends, store.auditEnds());
   report.ends = ends;
@@ -119,8 +128,23 @@ Result<AuditReport> verifyAudit(Store& store, const std::string& expected) {
     if (page.size() < kPageEntries) break;
     after = page.back().event.sequence;
   }
-  walk.finish();
+  TRY(newest, store.auditEnds());
+  if (newest.begins_after != ends.begins_after || newest.archived != ends.archived)
+    return std::optional<AuditReport>();
+  walk.finish(newest);
   return report;
+}
+
+}  // namespace
+
+Result<AuditReport> verifyAudit(Store& store, const std::string& expected) {
+  for (int pass = 0; pass < kMaxPasses; ++pass) {
+    TRY(report, walkOnce(store, expected));
+    if (report) return std::move(*report);
+  }
+  return fail(ErrorCode::Conflict,
+              "the log was archived again and again while it was read; nothing was found out; "
+              "verify it once more");
 }
 
 }  // namespace muster::lifecycle

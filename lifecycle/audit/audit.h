@@ -30,8 +30,9 @@ struct AuditReport {
   bool ok() const { return problems.empty() && has_expected; }
 };
 
-/// Reads the whole log, page by page. `expected`: a hash kept elsewhere; empty: none.
-/// Errors: those of the store
+/// Reads the whole log, page by page, also while others write. `expected`: a hash kept elsewhere;
+/// empty: none.
+/// Errors: those of the store; Conflict (it was archived again and again meanwhile)
 Result<AuditReport> verifyAudit(Store& store, const std::string& expected);
 
 }  // namespace muster::lifecycle

@@ -61,6 +61,20 @@ int moveWithoutReplacing(const std::string& from, const std::string& to) {
   return 0;
 }
 
+bool isOfThatShape(const io::Fd& log, const WalIndex::LogShape& shape) {
+  struct stat status{};
+  decltype(shape.salt) salt{};
+  decltype(shape.check) check{};
+  const auto reads = [&](auto& bytes, std::uint64_t at) {
+    return ::pread(log.get(), bytes.data(), bytes.size(), static_cast<off_t>(at)) ==
+           static_cast<ssize_t>(bytes.size());
+  };
+  return ::fstat(log.get(), &status) == 0 &&
+         static_cast<std::uint64_t>(status.st_size) >= shape.least_bytes &&
+         reads(salt, WalIndex::kLogSaltAt) && salt == shape.salt &&
+         reads(check, shape.last_frame_bytes + WalIndex::kFrameCheckAt) && check == shape.check;
+}
+
 }  // namespace
 
 StoreFiles::StoreFiles(std::filesystem::path database) {
@@ -119,7 +133,15 @@ void StoreFiles::remember() {
 }
 
 void StoreFiles::watchContent(WalIndex index) {
-  if (isOfThisMachine(pathOf(StoreFile::Database))) index_ = index;
+  if (!isOfThisMachine(pathOf(StoreFile::Database))) return;
+  index_ = index;
+  const auto& known = opened_[static_cast<std::size_t>(StoreFile::Log)];
+  if (log_.valid() || !known) return;
+  io::Fd log(::open(pathOf(StoreFile::Log).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  struct stat status{};
+  if (log.valid() && ::fstat(log.get(), &status) == 0 &&
+      Identity{status.st_dev, status.st_ino} == *known)
+    log_ = std::move(log);
 }
 
 std::optional<StoreLoss> StoreFiles::contentLoss() const {
@@ -127,16 +149,18 @@ std::optional<StoreLoss> StoreFiles::contentLoss() const {
   const StoreLoss over{StoreFile::Database, LossKind::WrittenOver};
   const std::lock_guard lock(mutex_);
   if (written_over_) return over;
+  if (log_written_over_) return StoreLoss{StoreFile::Log, LossKind::WrittenOver};
   struct stat index{}, file{};
   // Memory of a file that was cut off cannot be read; SQLite never cuts it while it is open.
   if (::stat(pathOf(StoreFile::Index).c_str(), &index) != 0) return std::nullopt;
   if (index.st_size < static_cast<off_t>(WalIndex::kRegionBytes))
     return StoreLoss{StoreFile::Index, LossKind::WrittenOver};
-  const auto log_bytes = index_->logBytes();
-  if (struct stat log{}; ::stat(pathOf(StoreFile::Log).c_str(), &log) == 0 &&
-                         static_cast<std::uint64_t>(log.st_size) < log_bytes &&
-                         index_->logBytes() == log_bytes)  // else it has just begun anew
+  if (const auto shape = index_->logShape();
+      log_.valid() && shape && !isOfThatShape(log_, *shape) &&
+      index_->logShape() == shape) {  // else it has just begun anew
+    log_written_over_ = true;
     return StoreLoss{StoreFile::Log, LossKind::WrittenOver};
+  }
   const auto before = index_->read();
   if (::stat(pathOf(StoreFile::Database).c_str(), &file) != 0) return std::nullopt;
   const auto after = index_->read();

@@ -7,9 +7,11 @@
 // process then finds nobody at work, checkpoints, and deletes the log that this one goes on writing
 // into. So nothing here, and nothing elsewhere, opens these files while SQLite may have them open:
 // they are looked at with stat(), their modes are set by name, and a new database is made under
-// another name and moved into place. docs/adr/0141
+// another name and moved into place. The log is the exception: SQLite takes no locks on it, so it
+// may be read. docs/adr/0141
 #pragma once
 
+#include "base/io/files.h"
 #include "base/result.h"
 #include "lifecycle/store/sql/wal_index.h"
 
@@ -60,11 +62,12 @@ class StoreFiles {
   /// and holds its lock.
   void remember();
   /// From now on `loss` also sees that the database was written over (a backup copied into it): by
-  /// its size and time of change, which may change only when `index` does. Only on file systems of
-  /// this machine, which tell both at once.
+  /// its size and time of change, which may change only when `index` does; and that the log was: by
+  /// its salt and the check sum of its last frame, which `index` has too. Only on file systems of
+  /// this machine, which tell size and time at once.
   void watchContent(WalIndex index);
-  /// Compares with what was remembered: five stat(), cheap enough for every transaction. Any thread
-  /// may ask.
+  /// Compares with what was remembered: six stat() and two reads of 8 bytes, cheap enough for every
+  /// transaction. Any thread may ask.
   std::optional<StoreLoss> loss() const;
   /// For the operator: what happened, what it means and what to do.
   std::string describe(const StoreLoss& loss) const;
@@ -90,9 +93,11 @@ class StoreFiles {
   std::array<std::string, kStoreFiles.size()> paths_;
   std::array<std::optional<Identity>, kStoreFiles.size()> opened_;
   std::optional<WalIndex> index_;
-  mutable std::mutex mutex_;  ///< of the two below
+  io::Fd log_;                ///< to read from
+  mutable std::mutex mutex_;  ///< of those below
   mutable std::optional<Content> last_;
   mutable bool written_over_ = false;  ///< for good: what it holds later says nothing any more
+  mutable bool log_written_over_ = false;
 };
 
 }  // namespace muster::lifecycle::sql

@@ -4,10 +4,12 @@
 // processes share, says so before the first byte and after the last. So a file that was written
 // while the index says the same was written by somebody else.
 //
-// Source: https://www.sqlite.org/walformat.html, "WAL-Index File Format" (format 3007000). The
+// Source: https://www.sqlite.org/walformat.html, "WAL-Index File Format" (format 3007000); of the
+// log itself: https://www.sqlite.org/fileformat2.html#the_write_ahead_log. The
 // index is memory that SQLite has mapped; nothing here opens a file (store_files.h says why).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -34,8 +36,17 @@ class WalIndex {
       : region_(static_cast<const volatile std::byte*>(region)) {}
   /// Nothing: there is no index, or one of a format that is not known.
   std::optional<Copied> read() const;
-  /// How long the log is at least, with all frames that count; 0 when that is not known.
-  std::uint64_t logBytes() const;
+  /// How the log's file must begin and end as long as the index says so. Nothing: it holds no frame
+  /// that counts, another process changes the index just now, or there is none.
+  struct LogShape {
+    std::array<std::byte, 8> salt{};     ///< in its header, bytes kLogSaltAt and following
+    std::array<std::byte, 8> check{};    ///< in the header of the last frame that counts
+    std::uint64_t last_frame_bytes = 0;  ///< where that header is
+    std::uint64_t least_bytes = 0;       ///< of the whole file
+    friend bool operator==(const LogShape&, const LogShape&) = default;
+  };
+  static constexpr std::size_t kLogSaltAt = 16, kFrameCheckAt = 16;
+  std::optional<LogShape> logShape() const;
 
  private:
   std::uint32_t word(std::size_t offset) const;

@@ -73,6 +73,47 @@ TEST_F(AuditTest, anInsertedEntryIsNamed) {
   EXPECT_THAT(problems(), ElementsAre(HasSubstr("1 entries were appended past the head")));
 }
 
+/// Another process writes whenever this one has read something.
+class BusyStore : public test::MemoryStore {
+ public:
+  explicit BusyStore(std::shared_ptr<Data> data) : MemoryStore(data), other_(std::move(data)) {}
+  Result<AuditEnds> auditEnds() override {
+    auto ends = MemoryStore::auditEnds();
+    write();
+    return ends;
+  }
+  Result<std::vector<AuditEntry>> auditTrail(std::int64_t after, std::size_t limit) override {
+    auto page = MemoryStore::auditTrail(after, limit);
+    write();
+    return page;
+  }
+
+ private:
+  void write() {
+    ASSERT_TRUE(other_.addEvent(Event{0, WallTime{}, EventKind::Note, {}, "", "meanwhile", -1}));
+  }
+  test::MemoryStore other_;
+};
+
+TEST_F(AuditTest, entriesOfOthersMeanwhileAreNoSignOfAnything) {
+  BusyStore busy(data_);
+  const auto report = verifyAudit(busy, "");
+  ASSERT_TRUE(report) << report.error().str();
+  EXPECT_THAT(report->problems, testing::IsEmpty());
+  EXPECT_EQ(report->entries, 7);
+  log()[2].event.text = "entry three";
+  EXPECT_THAT(verifyAudit(busy, "")->problems, ElementsAre(HasSubstr("was changed")));
+}
+
+TEST_F(AuditTest, entriesPastTheHeadAreFound) {
+  auto forged = log().back();
+  forged.event.sequence = 7;
+  forged.link = 7;
+  forged.hash = chainHash(log().back().hash, forged);
+  log().push_back(forged);
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("1 entries were appended past the head")));
+}
+
 TEST_F(AuditTest, aMovedEntryIsNamed) {
   std::swap(log()[2], log()[3]);
   std::swap(log()[2].event.sequence, log()[3].event.sequence);

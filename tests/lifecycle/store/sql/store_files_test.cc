@@ -229,6 +229,30 @@ TEST_F(StoreFilesTest, aLogThatIsEmptiedEndsAllWriting) {
   expectLost(*store, log_, "was written over by another program");
 }
 
+/// Of the same log some writes ago, or of a log before it: large enough, whole, and wrong.
+TEST_F(StoreFilesTest, anOlderLogThatIsCopiedOverEndsAllWriting) {
+  constexpr std::size_t kValueBytes = 100'000;
+  for (const bool begun_anew : {false, true}) {
+    SCOPED_TRACE(begun_anew);
+    file_ = folder_ / (begun_anew ? "anew.db" : "same.db");
+    log_ = file_.string() + "-wal";
+    auto store = open();
+    ASSERT_TRUE(store->putValue("k", std::string(kValueBytes, 'a')));
+    const auto older = log_ + ".older";
+    std::filesystem::copy_file(log_, older);
+    if (begun_anew) {
+      ASSERT_TRUE(byAnother("python3 -c 'import sqlite3; sqlite3.connect(\"" + file_.string() +
+                            "\").execute(\"PRAGMA wal_checkpoint(RESTART)\")'"));
+    } else {
+      std::filesystem::resize_file(older, std::filesystem::file_size(older) + 4 * kValueBytes);
+    }
+    ASSERT_TRUE(store->putValue("k", "answered"));
+    EXPECT_FALSE(storeLoss(*store));
+    ASSERT_TRUE(byAnother("cp " + older + " " + log_));
+    expectLost(*store, log_, "was written over by another program");
+  }
+}
+
 TEST_F(StoreFilesTest, aLinkInPlaceOfTheDatabaseIsRefusedAndNoticed) {
   auto store = open();
   ASSERT_TRUE(store->putValue("k", "answered"));
