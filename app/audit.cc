@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/audit.h"
 
+#include "app/effective_cluster.h"
 #include "app/site_keys.h"
 #include "base/io/regular_file.h"
 
@@ -47,7 +48,7 @@ bool noneContradicts(const std::vector<lifecycle::HeadReport>& reports) {
 bool AuditVerdict::headsOk() const { return noneContradicts(given) && noneContradicts(kept); }
 
 Result<AuditVerdict> verifyAudit(const Options& options, const AuditRequest& request) {
-  TRY(store, lifecycle::openStore(options.storeUrl()));
+  TRY(store, openStoreForReading(options));
   TRY(chain, lifecycle::verifyAudit(*store, request.expected));
   AuditVerdict out{std::move(chain), {}, {}};
   TRY(given, givenHeads(request.head));
@@ -63,14 +64,14 @@ Result<AuditVerdict> verifyAudit(const Options& options, const AuditRequest& req
 }
 
 Result<lifecycle::AuditHead> signAuditHead(const Options& options) {
-  TRY(store, lifecycle::openStore(options.storeUrl()));
+  TRY(store, openStoreForReading(options));
   TRY(key, loadKey(options.state, KeyPurpose::Audit));
   return lifecycle::signedHead(*store, key, SystemClock().now());
 }
 
 Result<lifecycle::AuditArchive> archiveAudit(const Options& options, WallTime before,
                                              const std::filesystem::path& file) {
-  TRY(store, lifecycle::openStore(options.storeUrl()));
+  TRY(store, openStoreForReading(options));
   return lifecycle::archiveAudit(*store, before, file);
 }
 

@@ -20,6 +20,7 @@
 #include "inventory/model/monitor.h"
 #include "inventory/model/networks.h"
 #include "lab/twin_clock.h"
+#include "lifecycle/store/store_loss.h"
 #include "monitor/health_gate.h"
 #include "monitor/health_phase.h"
 #include "monitor/monitor.h"
@@ -114,7 +115,7 @@ Result<void> storeGateRecord(const std::filesystem::path& folder,
 }  // namespace
 
 Result<std::string> holderOf(const std::filesystem::path& state, const std::string& host) {
-  const auto file = state / "controller-id";
+  const auto file = state / lifecycle::kMarkOfUse;
   auto id = io::readFile(file, 64);
   if (!id) {
     id = io::randomToken(6);
@@ -180,7 +181,7 @@ Result<std::unique_ptr<Controller>> Controller::start(const Options& options,
     controller->leadership_ = std::move(leadership);
     TRY_OK(agreeOnImages(options, cluster, *controller->images_, *controller->store_, holder));
   }
-  controller->store_watch_.emplace(controller->context_, *controller->store_);
+  controller->store_watch_.emplace(controller->context_, *controller->store_, *controller->lock_);
   controller->origin_ = {std::move(holder), lifecycle::kLease, userName(), hostName(),
                          options.command_line};
   controller->engine_->actFor(controller->origin_);

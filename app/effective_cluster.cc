@@ -9,12 +9,21 @@
 namespace muster::app {
 
 bool storeExists(const Options& options) {
-  std::error_code ignored;
-  return !options.store.empty() || std::filesystem::exists(options.state / "muster.db", ignored);
+  std::error_code error;  // a loop of links is told when the store is opened
+  return !options.store.empty() || std::filesystem::exists(options.state / "muster.db", error) ||
+         error;
 }
 
 Result<std::unique_ptr<lifecycle::Store>> openStoreForWriting(const Options& options) {
   TRY_OK(prepareStateFolder(options.state));
+  return lifecycle::openStore(options.storeUrl());
+}
+
+Result<std::unique_ptr<lifecycle::Store>> openStoreForReading(const Options& options) {
+  if (!storeExists(options) && !wasUsed(options.state))
+    return fail(ErrorCode::NotFound,
+                fmt::format("nothing has been done yet in {}; start with: muster plan",
+                            options.state.string()));
   return lifecycle::openStore(options.storeUrl());
 }
 

@@ -18,6 +18,9 @@ bool storeExists(const Options& options);
 /// The store, with the state folder made when it is missing.
 Result<std::unique_ptr<lifecycle::Store>> openStoreForWriting(const Options& options);
 
+/// The store of whom only reads: none is made. Errors: NotFound (nothing was done here yet)
+Result<std::unique_ptr<lifecycle::Store>> openStoreForReading(const Options& options);
+
 /// A store that does not exist yet has no rollouts.
 Result<std::unique_ptr<lifecycle::EffectiveCluster>> effectiveCluster(const Options& options);
 

@@ -149,9 +149,9 @@ Result<Standby> waitForLeadership(const Options& options, const inventory::Clust
 }
 
 /// Answers what the next run gets. Errors: the run could not begin
-Result<Handover> run(const Options& options, Handover earlier,
+Result<Handover> run(const Options& options, const io::FileLock& instance, Handover earlier,
                      std::shared_ptr<monitor::RetryState> retry_state, MonitorListener& listener) {
-  TRY(lock, acquireMonitorLock(options.state));
+  TRY(lock, acquireMonitorLock(options.state, instance));
   auto live = std::move(earlier.live);
   const auto read = [&]() -> Result<void> {
     reload_requested = false;
@@ -194,7 +194,7 @@ Error runMonitor(const Options& options, MonitorListener& listener) {
   Handover next;
   const auto retry_state = std::make_shared<monitor::RetryState>();
   while (true) {
-    auto end = run(options, std::move(next), retry_state, listener);
+    auto end = run(options, *instance, std::move(next), retry_state, listener);
     if (!end && !begun) return end.error();  // at its first start a person is there to read it
     begun = true;
     next = end ? std::move(*end) : Handover{};

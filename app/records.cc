@@ -2,6 +2,7 @@
 #include "app/records.h"
 
 #include "app/actor.h"
+#include "app/effective_cluster.h"
 #include "inventory/model/node.h"
 #include "inventory/parse/hostlist.h"
 #include "lifecycle/model/clear_findings.h"
@@ -25,21 +26,26 @@ Result<std::set<lifecycle::Subject>> subjectsOf(const std::string& nodes) {
 
 Result<std::vector<lifecycle::Event>> lastEvents(const Options& options, const std::string& name,
                                                  std::size_t limit) {
-  TRY(store, lifecycle::openStore(options.storeUrl()));
+  TRY(store, openStoreForReading(options));
   const auto subject = lifecycle::Subject::parse(name);
-  return store->lastEvents(limit, name.empty() ? nullptr : &subject);
+  TRY(events, store->lastEvents(limit, name.empty() ? nullptr : &subject));
+  if (!events.empty() || name.empty() || subject.isCluster()) return std::move(events);
+  const auto cluster = loadCluster(options);
+  if (cluster && cluster->findNode(NodeName(name))) return std::move(events);
+  return fail(ErrorCode::NotFound,
+              fmt::format("no event names {}, and the inventory has no such node", name));
 }
 
 Result<lifecycle::History> history(const Options& options, const std::string& what,
                                    std::size_t limit) {
-  TRY(store, lifecycle::openStore(options.storeUrl()));
+  TRY(store, openStoreForReading(options));
   return lifecycle::historyOf(*store, what, limit);
 }
 
 Result<std::vector<lifecycle::Finding>> openFindings(const Options& options,
                                                      const std::string& nodes) {
   TRY(wanted, subjectsOf(nodes));
-  TRY(store, lifecycle::openStore(options.storeUrl()));
+  TRY(store, openStoreForReading(options));
   TRY(open, store->findings(nullptr));
   std::erase_if(open, [&](const lifecycle::Finding& finding) {
     return !wanted.empty() && !wanted.contains(finding.facet.subject);

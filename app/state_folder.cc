@@ -3,6 +3,7 @@
 
 #include "base/io/files.h"
 #include "base/log.h"
+#include "lifecycle/store/store_loss.h"
 
 #include <fmt/format.h>
 
@@ -78,6 +79,11 @@ Result<void> prepareStateFolder(const fs::path& state) {
   std::cerr << "muster: " << text << "\n";
   logWarning("state", "{}", text);
   return {};
+}
+
+bool wasUsed(const fs::path& state) {
+  std::error_code ignored;
+  return fs::exists(state / lifecycle::kMarkOfUse, ignored);
 }
 
 }  // namespace muster::app

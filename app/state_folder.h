@@ -19,4 +19,8 @@ inline constexpr unsigned kStateFileMode = 0600;    ///< of every file in it
 /// the tree only when the folder was open to others
 Result<void> prepareStateFolder(const std::filesystem::path& state);
 
+/// Whether a muster has worked with it: from then on a store, or a lock's file, that is not there
+/// was taken away.
+bool wasUsed(const std::filesystem::path& state);
+
 }  // namespace muster::app

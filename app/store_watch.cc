@@ -8,27 +8,30 @@
 #include <iostream>
 
 namespace muster::app {
-namespace {
-
-constexpr std::chrono::seconds kLookPeriod{2};
-
-}  // namespace
-
-StoreWatch::StoreWatch(boost::asio::io_context& context, const lifecycle::Store& store)
-    : timer_(context), store_(store) {
+StoreWatch::StoreWatch(boost::asio::io_context& context, const lifecycle::Store& store,
+                       const StateLock& lock)
+    : timer_(context), store_(store), lock_(lock) {
   look();
 }
 
 void StoreWatch::look() {
-  if (const auto loss = lifecycle::storeLoss(store_)) {
-    logText(LogLevel::Error, "store", loss->str());
-    std::cerr << "\nmuster: " << loss->str() << "\n" << std::flush;
-    std::_Exit(kLostStore);  // closing the store would tidy up files that are another's by now
-  }
-  timer_.expires_after(kLookPeriod);
+  if (const auto loss = lifecycle::storeLoss(store_)) end(loss->str());
+  if (const auto lost = lock_.lost())
+    end(fmt::format(
+        "{}, a lock that this muster holds, was deleted or replaced under it: another muster may "
+        "begin to work beside it, so it stops. Nobody may delete, move or restore files of the "
+        "state folder while a muster runs; see who did, then start muster again",
+        lost->string()));
+  timer_.expires_after(kLockLookPeriod);
   timer_.async_wait([this](boost::system::error_code stopped) {
     if (!stopped) look();
   });
+}
+
+void StoreWatch::end(const std::string& why) {
+  logText(LogLevel::Error, "store", why);
+  std::cerr << "\nmuster: " << why << "\n" << std::flush;
+  std::_Exit(kLostStore);  // closing the store would tidy up files that are another's by now
 }
 
 }  // namespace muster::app

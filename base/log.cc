@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include <cstdio>
+#include <iostream>
 #include <mutex>
 
 namespace muster {
@@ -36,6 +37,12 @@ spdlog::level::level_enum levelOf(LogLevel level) {
 
 spdlog::sink_ptr openSink(const std::filesystem::path& file) {
   if (file.empty()) return std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  // A FIFO would hold whoever opens it up until somebody reads, for ever.
+  if (struct stat status{}; ::stat(file.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    std::cerr << "muster: " << file.string()
+              << " is no regular file, so the log goes to stderr; remove it\n";
+    return std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  }
   try {
     spdlog::file_event_handlers own;
     own.after_open = [](const spdlog::filename_t&, std::FILE* opened) {

@@ -7,9 +7,12 @@
 #include "cli/arguments/arguments.h"
 #include "cli/exit_code.h"
 
+#include <fmt/format.h>
+
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <iostream>
 
 using namespace muster;
@@ -61,6 +64,9 @@ void addGlobalOptions(CLI::App& app, app::Options& options) {
   app.add_flag("--json", options.json, "Print machine-readable output");
 }
 
+constexpr std::size_t kMaxReasonBytes = 2'000;
+constexpr std::array kReasons{"reason", "accept", "allow-wipe"};
+
 /// What no argument may be. An empty one is a script's variable that was not set, and would often
 /// stand for "all"; control characters would make lines of their own in lists and logs.
 std::string refusalOf(const std::string& value) {
@@ -70,9 +76,19 @@ std::string refusalOf(const std::string& value) {
   return {};
 }
 
+/// Reasons are kept for ever, in the log and in lists.
+std::string refusalOfReason(const std::string& value) {
+  return value.size() <= kMaxReasonBytes
+             ? ""
+             : fmt::format("must not be longer than {} bytes; name a ticket", kMaxReasonBytes);
+}
+
 void checkEveryArgument(CLI::App& app) {
-  for (CLI::Option* option : app.get_options([](CLI::Option*) { return true; }))
+  for (CLI::Option* option : app.get_options([](CLI::Option*) { return true; })) {
     if (option->get_items_expected_max() > 0) option->check(CLI::Validator(refusalOf, ""));
+    if (std::ranges::any_of(kReasons, [&](auto* name) { return option->check_lname(name); }))
+      option->check(CLI::Validator(refusalOfReason, ""));
+  }
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; }))
     checkEveryArgument(*command);
 }

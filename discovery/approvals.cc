@@ -46,9 +46,11 @@ Result<ApprovedCertificates> ApprovedCertificates::parse(std::string_view text,
     if (words.empty()) continue;
     const auto fingerprint = fingerprintOf(words.back());
     if (!fingerprint || words.size() > 2) {
-      problems += fmt::format("\n{}:{}: {}", file, number,
-                              fingerprint ? "a line is ADDRESS FINGERPRINT, or FINGERPRINT alone"
-                                          : fingerprint.error().text());
+      problems +=
+          fmt::format("\n{}:{}: {}", file, number,
+                      fingerprint ? "a line is ADDRESS FINGERPRINT, or FINGERPRINT alone"
+                                  : "its last word is no SHA-256 fingerprint, which has 64 hex "
+                                    "digits");
       continue;
     }
     (words.size() == 1 ? out.for_any_ : out.for_address_[hostOf(words.front())])

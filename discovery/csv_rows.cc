@@ -108,6 +108,14 @@ Result<std::vector<ListedRow>> parseList(std::string_view text, const std::strin
   Diagnostics diagnostics;
   const auto table = inventory::parseCsv(text, file, diagnostics);
   std::set<std::string> seen;
+  // Nothing of a file is shown that is another's (--adopt /etc/shadow).
+  if (!table.header.empty() && std::ranges::none_of(table.header, [](const auto& cell) {
+        return std::ranges::find(kListed, cell.text) != kListed.end();
+      }))
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("{}: this is no list of machines: its first row names none of the "
+                            "columns {}",
+                            file, fmt::join(kListed, ", ")));
   for (const auto& cell : table.header) {
     const SourceRef at{file, cell.line, cell.column};
     if (std::find(kListed.begin(), kListed.end(), cell.text) == kListed.end())

@@ -28,6 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFormat = "muster-rma/1";
 constexpr std::chrono::seconds kTarLimit{300};
+constexpr unsigned kArchiveMode = 0600;  ///< what consoles have shown is in it
 
 std::string print(const json& value) { return jsonText(value, 2) + "\n"; }
 
@@ -218,6 +219,7 @@ Result<void> writeRma(std::vector<RmaFile> files, const NodeName& node, WallTime
   for (const auto& file : files)
     TRY_OK(io::writeFileAtomic(temp.path / folder / file.name, file.content));
   const auto part = fs::absolute(out.parent_path() / (".part-" + out.filename().string()));
+  TRY_OK(io::writeFileAtomic(part, "", kArchiveMode));  // tar keeps its mode, whatever the umask
   io::Command tar;
   tar.program = "tar";
   tar.args = {

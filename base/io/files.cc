@@ -192,6 +192,12 @@ std::unexpected<Error> noLockFile(const fs::path& path) {
 
 }  // namespace
 
+bool FileLock::isNamed() const {
+  struct stat ours{}, named{};
+  return ::fstat(fd_.get(), &ours) == 0 && ::stat(path_.c_str(), &named) == 0 &&
+         named.st_dev == ours.st_dev && named.st_ino == ours.st_ino;
+}
+
 /// A holder that was killed may have left children between fork and exec: they share the lock for a
 /// moment more. One that has deleted the file before it let go leaves us with the lock of a file
 /// that has no name: others lock a new one, so we go on to that as well.
@@ -200,7 +206,7 @@ Result<FileLock> FileLock::take(const fs::path& path) {
     Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kLockMode));
     if (!fd.valid() && (errno == ELOOP || errno == EISDIR)) return noLockFile(path);
     if (!fd.valid()) return failErrno(errno, "open", path);
-    struct stat ours{}, named{};
+    struct stat ours{};
     if (::fstat(fd.get(), &ours) != 0) return failErrno(errno, "look at", path);
     if (!S_ISREG(ours.st_mode)) return noLockFile(path);
     // Whoever can open the file can lock it, and keep muster out for as long as he likes.
@@ -212,17 +218,19 @@ Result<FileLock> FileLock::take(const fs::path& path) {
       const bool orphaned = holder > 0 && ::kill(holder, 0) != 0 && errno == ESRCH;
       if (!orphaned || tries >= kOrphanTries)
         return fail(ErrorCode::Conflict,
-                    fmt::format("{} is held by process {}; wait for it or stop it", path.string(),
-                                holder > 0 ? std::to_string(holder) : "?"));
+                    holder > 0 ? fmt::format("{} is held by process {}; wait for it or stop it",
+                                             path.string(), holder)
+                               : fmt::format("{} is held by another program; find it: fuser {}",
+                                             path.string(), path.string()));
       std::this_thread::sleep_for(kOrphanPause);
     }
-    if (::stat(path.c_str(), &named) != 0 || named.st_dev != ours.st_dev ||
-        named.st_ino != ours.st_ino)
-      continue;
+    FileLock lock(std::move(fd), path);
+    if (!lock.isNamed()) continue;
     const auto pid = fmt::format("{}\n", ::getpid());
-    if (::ftruncate(fd.get(), 0) != 0 || ::pwrite(fd.get(), pid.data(), pid.size(), 0) < 0)
+    if (::ftruncate(lock.fd_.get(), 0) != 0 ||
+        ::pwrite(lock.fd_.get(), pid.data(), pid.size(), 0) < 0)
       return failErrno(errno, "write", path);
-    return FileLock(std::move(fd));
+    return lock;
   }
   return fail(ErrorCode::Conflict, fmt::format("{} was deleted {} times while it was being locked; "
                                                "another process takes and ends it all the time",

@@ -47,10 +47,14 @@ class FileLock {
  public:
   /// Errors: Conflict when another process holds it (its pid is in the text)
   static Result<FileLock> take(const std::filesystem::path& path);
+  /// Whether its path still names the file that is locked. If not, others can lock a new one.
+  bool isNamed() const;
+  const std::filesystem::path& path() const { return path_; }
 
  private:
-  explicit FileLock(Fd fd) : fd_(std::move(fd)) {}
+  FileLock(Fd fd, std::filesystem::path path) : fd_(std::move(fd)), path_(std::move(path)) {}
   Fd fd_;
+  std::filesystem::path path_;
 };
 
 }  // namespace muster::io

@@ -184,7 +184,13 @@ Async<ProcessExit> runCommand(Command command) {
 
 Result<Fd> openLog(const std::filesystem::path& file) {
   const auto path = file.empty() ? std::filesystem::path("/dev/null") : file;
-  Fd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  // Without O_NONBLOCK a FIFO would hold us up until somebody reads; it is no log with it either.
+  Fd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+               0600));
+  struct stat status{};
+  if (fd.valid() && ::fstat(fd.get(), &status) == 0 && S_ISFIFO(status.st_mode))
+    return fail(ErrorCode::Internal,
+                fmt::format("{} is a FIFO, which is no log; remove it", path.string()));
   if (!fd.valid())
     return fail(ErrorCode::Internal,
                 fmt::format("cannot open {}: {}", path.string(), std::strerror(errno)));

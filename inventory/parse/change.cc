@@ -7,6 +7,7 @@
 #include "inventory/model/firmware.h"
 #include "inventory/model/images.h"
 #include "inventory/model/profile.h"
+#include "inventory/parse/foreign_file.h"
 #include "inventory/parse/suggest.h"
 #include "inventory/schema/change_spec.h"
 
@@ -19,6 +20,10 @@
 namespace muster::inventory {
 
 namespace {
+
+constexpr ForeignFile kNoChange{
+    "change", "its keys are those of docs/rollouts.md: profiles: {NAME: {drivers: […]}}",
+    "name a change: --change FILE"};
 
 template <class T>
 std::vector<std::string_view> keysOf(const Section<T>& section) {
@@ -144,7 +149,13 @@ LoadedChange loadChangeText(std::string_view yaml, const std::filesystem::path& 
   Reader reader(file.string(),
                 std::filesystem::absolute(file, ignored).lexically_normal().parent_path(),
                 loaded.diagnostics);
-  auto root = parseYaml(yaml, reader.file, loaded.diagnostics);
+  std::vector<SourceRef> quoting;
+  auto root = parseYaml(yaml, reader.file, loaded.diagnostics, &quoting);
+  if (!hasKeyOf(*changeSpec(), root, yaml)) {
+    loaded.diagnostics = root ? noKeyOf(kNoChange, reader.file)
+                              : withoutContent(loaded.diagnostics, quoting, kNoChange);
+    return loaded;
+  }
   if (!root) return loaded;
   Change change;
   readObject(&change, *root, *changeSpec(), reader);

@@ -18,7 +18,8 @@
 
 namespace muster::inventory {
 
-inline constexpr std::size_t kMaxDocumentBytes = 64u << 20;
+inline constexpr std::size_t kMaxDocumentBytes = 64u << 20;  ///< of a CSV of nodes
+inline constexpr std::size_t kMaxYamlBytes = 16u << 20;      ///< 10,000 nodes need a third of it
 inline constexpr std::size_t kMaxDocumentValues = 4'000'000;
 inline constexpr int kMaxDocumentDepth = 24;
 

@@ -4,6 +4,7 @@
 #include "inventory/inventory.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/discovery.h"
+#include "inventory/parse/foreign_file.h"
 #include "inventory/schema/declared.h"
 #include "inventory/schema/json.h"
 
@@ -21,6 +22,10 @@ namespace {
 /// A file with more mistakes than this has one mistake: it is the wrong file.
 constexpr std::size_t kMaxDiagnostics = 1000;
 
+constexpr ForeignFile kNoInventory{
+    "inventory", "it begins with cluster: {name: …}; start from examples/lab/cluster.yaml",
+    "name an inventory: --inventory FILE"};
+
 Diagnostics bounded(Diagnostics all, const std::string& file) {
   all.sort();
   if (all.all().size() <= kMaxDiagnostics) return all;
@@ -35,47 +40,6 @@ Diagnostics bounded(Diagnostics all, const std::string& file) {
   return out;
 }
 
-bool startsWithKey(std::string_view line) {
-  while (line.starts_with('{') || line.starts_with(' ') || line.starts_with('"'))
-    line.remove_prefix(1);
-  const auto key = line.substr(0, line.find_first_of(":\" "));
-  return key.size() < line.size() && clusterSpec()->find(key) != nullptr;
-}
-
-/// Whether it has any key of an inventory. What has none is the wrong file (--inventory
-/// /etc/shadow), and nothing of it is shown to anybody.
-bool isInventory(const std::optional<Value>& root, std::string_view text) {
-  if (root)
-    return root->kind == Value::Kind::Map &&
-           std::any_of(root->entries.begin(), root->entries.end(),
-                       [](const auto& entry) { return clusterSpec()->find(entry.first.text); });
-  while (!text.empty()) {
-    const auto line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    if (startsWithKey(line)) return true;
-  }
-  return false;
-}
-
-/// The same problems, without anything that stands in the file.
-Diagnostics withoutContent(const Diagnostics& found, const std::vector<SourceRef>& quoting,
-                           const std::string& file, bool is_yaml) {
-  Diagnostics out;
-  if (is_yaml) {
-    out.error({file, 1, 1}, "this is no inventory: it has none of an inventory's keys",
-              "it begins with cluster: {name: …}; start from examples/lab/cluster.yaml");
-    return out;
-  }
-  for (const auto& one : found.all()) {
-    const bool quotes = one.text.find(": ") != std::string::npos ||
-                        one.text.find('"') != std::string::npos ||
-                        std::find(quoting.begin(), quoting.end(), one.where) != quoting.end();
-    out.error(one.where, quotes ? "not valid YAML, and no inventory" : one.text,
-              quotes ? "name an inventory: --inventory FILE" : one.suggestion);
-  }
-  return out;
-}
-
 std::optional<Cluster> build(std::string_view yaml, const std::filesystem::path& file,
                              const LoadOptions& options, Diagnostics& diagnostics) {
   std::error_code ignored;
@@ -84,8 +48,9 @@ std::optional<Cluster> build(std::string_view yaml, const std::filesystem::path&
   Reader reader(file.string(), folder, diagnostics);
   std::vector<SourceRef> quoting;
   auto root = parseYaml(yaml, reader.file, diagnostics, &quoting);
-  if (!isInventory(root, yaml)) {
-    diagnostics = withoutContent(diagnostics, quoting, reader.file, root.has_value());
+  if (!hasKeyOf(*clusterSpec(), root, yaml)) {
+    diagnostics = root ? noKeyOf(kNoInventory, reader.file)
+                       : withoutContent(diagnostics, quoting, kNoInventory);
     return std::nullopt;
   }
   if (!root) return std::nullopt;
@@ -127,7 +92,7 @@ Loaded loadText(std::string_view yaml, const std::filesystem::path& file) {
 Loaded load(const std::filesystem::path& file) { return load(file, {}); }
 
 Loaded load(const std::filesystem::path& file, const LoadOptions& options) {
-  auto text = io::readRegularFile(file, kMaxDocumentBytes);
+  auto text = io::readRegularFile(file, kMaxYamlBytes);
   if (text) return loadWith(*text, file, options);
   Loaded loaded;
   loaded.diagnostics.error({file.string(), 0, 0},

@@ -57,6 +57,17 @@ AuditMark markFrom(const json& source) {
   return {source.at("link").get<std::int64_t>(), source.at("hash").get<std::string>()};
 }
 
+std::string noArchive(const fs::path& file) {
+  return fmt::format(
+      "{} is no archive of a log ({}): name a file that `muster audit archive` wrote",
+      file.string(), kFormat);
+}
+
+std::string damaged(const fs::path& file, std::int64_t line) {
+  return fmt::format("{}:{}: the line is damaged: it lacks a value, or one is of another kind",
+                     file.string(), line);
+}
+
 /// A file that is there whole or not at all.
 class WholeFile {
  public:
@@ -168,13 +179,13 @@ Result<AuditArchive> readArchive(const fs::path& file) {
   try {
     for (std::string text; std::getline(in, text);) {
       const auto line = jsonOrNone(text, kArchiveJson);
+      if (!line.is_object())
+        return fail(ErrorCode::Corrupt, number == 0 ? noArchive(file) : damaged(file, number + 1));
       if (ended)
         return fail(ErrorCode::Corrupt,
                     fmt::format("{}:{}: something follows the end", file.string(), number + 1));
       if (++number == 1) {
-        if (line.value("format", "") != kFormat)
-          return fail(ErrorCode::Corrupt,
-                      fmt::format("{} is no archive of a log ({})", file.string(), kFormat));
+        if (line.value("format", "") != kFormat) return fail(ErrorCode::Corrupt, noArchive(file));
         out.after = out.end = markFrom(line.at("after"));
         continue;
       }
@@ -202,9 +213,8 @@ Result<AuditArchive> readArchive(const fs::path& file) {
                         cutToBytes(entry.event.text, 60), out.end.link));
       out.end = {entry.link, entry.hash};
     }
-  } catch (const json::exception& damage) {
-    return fail(ErrorCode::Corrupt,
-                fmt::format("{}:{}: {}", file.string(), number + 1, damage.what()));
+  } catch (const json::exception&) {
+    return fail(ErrorCode::Corrupt, damaged(file, number));
   }
   if (!ended) return fail(ErrorCode::Corrupt, file.string() + " has no end: it was cut off");
   return out;

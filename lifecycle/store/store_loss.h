@@ -10,6 +10,10 @@
 
 namespace muster::lifecycle {
 
+/// Beside a SQLite database, written by the controller once the store is there: where it is, a
+/// store without content is not a new one.
+inline constexpr std::string_view kMarkOfUse = "controller-id";
+
 /// Why this process can never write into its store again; nothing while the store is whole, and for
 /// stores that are no files of this machine. Any thread may ask; it takes no lock of the store.
 /// Errors: Unavailable, not to be tried again: the process has to end

@@ -2,6 +2,7 @@
 // The monitor releases the state folder for a command, and takes it again when that has ended.
 #include "app/state_lock.h"
 
+#include "lifecycle/store/store_loss.h"
 #include "tests/run_async.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +29,9 @@ TEST(StateLock, aCommandAloneHasItAtOnceAndTheMonitorSeesTheRequest) {
 
 TEST(StateLock, theMonitorReleasesItForACommandAndTakesItAgain) {
   test::TempFolder state;
-  auto keepers = std::make_optional(acquireMonitorLock(state.path()));
+  const auto instance = acquireMonitorInstance(state.path());
+  ASSERT_TRUE(instance);
+  auto keepers = std::make_optional(acquireMonitorLock(state.path(), *instance));
   ASSERT_TRUE(*keepers);
   EXPECT_FALSE(isLockRequested(state.path())) << "the monitor itself does not request it";
   auto command = std::async(std::launch::async, [&state] { return acquireLock(state.path()); });
@@ -41,7 +44,7 @@ TEST(StateLock, theMonitorReleasesItForACommandAndTakesItAgain) {
     auto turn = command.get();
     ASSERT_TRUE(turn) << turn.error().str();
     auto again =
-        std::async(std::launch::async, [&state] { return acquireMonitorLock(state.path()); });
+        std::async(std::launch::async, [&] { return acquireMonitorLock(state.path(), *instance); });
     EXPECT_EQ(again.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
     turn = fail(ErrorCode::Unavailable, "it has ended");
     EXPECT_TRUE(again.get()) << "the monitor waits for as long as it takes";
@@ -54,6 +57,20 @@ TEST(StateLock, thereIsOneMonitorToAFolder) {
   ASSERT_TRUE(place);
   EXPECT_THAT(acquireMonitorInstance(state.path()).error().str(),
               HasSubstr("a muster monitor of this state folder runs already"));
+}
+
+TEST(StateLock, aLockThatWasTakenAwayIsNotTakenBeforeItsHolderCanNotice) {
+  test::TempFolder state;
+  auto first = acquireMonitorInstance(state.path());
+  ASSERT_TRUE(first);
+  ASSERT_TRUE(io::writeFileAtomic(state.path() / lifecycle::kMarkOfUse, "used"));
+  EXPECT_EQ(acquireMonitorLock(state.path(), *first)->lost(), std::nullopt);
+  std::filesystem::remove(state / "keep");
+  const auto held = acquireMonitorLock(state.path(), *first);
+  EXPECT_EQ(held->lost(), state / "keep");
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_TRUE(acquireMonitorInstance(state.path()));
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, 2 * kLockLookPeriod);
 }
 
 /// A folder that cannot be written has no monitor yet.

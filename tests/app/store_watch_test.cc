@@ -25,7 +25,9 @@ void watchStore(const std::filesystem::path& file, const std::function<void()>& 
   auto store = lifecycle::openSqliteStore(file);
   if (!store) std::_Exit(kNoStore);
   boost::asio::io_context context;
-  const app::StoreWatch watch(context, **store);
+  auto lock = acquireLock(file.parent_path());
+  if (!lock) std::_Exit(kNoStore);
+  const app::StoreWatch watch(context, **store, *lock);
   boost::asio::post(context, meanwhile);
   context.run_for(kPatience);
   std::_Exit(kNothingHappened);
@@ -57,6 +59,22 @@ TEST(StoreWatchDeathTest, endsTheProcessWhenABackupIsCopiedOverTheDatabase) {
   };
   EXPECT_EXIT(watchStore(file, copy), testing::ExitedWithCode(kLostStore),
               "was written over by another program");
+}
+
+TEST(StoreWatchDeathTest, endsTheProcessWhenItsLockIsTakenAway) {
+  for (const char* name : {"lock", "turn"}) {
+    const test::TempFolder folder;
+    const auto file = folder / "muster.db";
+    EXPECT_EXIT(watchStore(file, [&] { std::filesystem::remove(folder / name); }),
+                testing::ExitedWithCode(kLostStore),
+                std::string("/") + name + ", a lock that this muster holds, was deleted");
+    EXPECT_EXIT(watchStore(file,
+                           [&] {
+                             std::filesystem::rename(folder / name, folder / "aside");
+                             std::filesystem::copy_file(folder / "aside", folder / name);
+                           }),
+                testing::ExitedWithCode(kLostStore), "was deleted or replaced under it");
+  }
 }
 
 TEST(StoreWatchDeathTest, leavesAProcessWithItsStoreAlone) {

@@ -69,6 +69,10 @@ TEST_F(CliTest, noArgumentIsEmptyOrHoldsALineBreak) {
       folder_.muster({"quarantine", "add", "gpu001", "--reason", "fan\ngpu002  root  all is well"});
   EXPECT_EQ(forged.code, kUsage);
   EXPECT_THAT(forged.err + forged.out, HasSubstr("must not hold line breaks"));
+  const auto endless =
+      folder_.muster({"quarantine", "add", "gpu001", "--reason", std::string(100'000, 'x')});
+  EXPECT_EQ(endless.code, kUsage);
+  EXPECT_THAT(endless.err + endless.out, HasSubstr("must not be longer than 2000 bytes"));
 }
 
 TEST_F(CliTest, aWatchEndsOnASignal) {
@@ -243,6 +247,9 @@ TEST_F(CliTest, whoAllowedAWipeIsInTheLog) {
   makeStore();
   EXPECT_THAT(folder_.muster({"events", "gpu002"}).out, HasSubstr("returned from repair"));
   EXPECT_THAT(folder_.muster({"events", "gpu001"}).out, IsEmpty());
+  const auto unknown = folder_.muster({"events", "gpu01"});
+  EXPECT_NE(unknown.code, 0);
+  EXPECT_THAT(unknown.err, HasSubstr("no event names gpu01"));
   EXPECT_EQ(folder_.muster({"audit", "verify"}).code, kOk);
 }
 

@@ -72,6 +72,10 @@ TEST(CsvRows, aListNeedsSomethingThatTellsMachines) {
   EXPECT_THAT(bad.error().str(), HasSubstr("nothing tells the machines"));
   EXPECT_FALSE(parseList("serial,unit\n,3\n", "list.csv"));
   EXPECT_FALSE(parseList("", "list.csv"));
+  const auto foreign = parseList("root:hash:1\nbin:hash:2\n", "shadow");
+  ASSERT_FALSE(foreign);
+  EXPECT_THAT(foreign.error().str(),
+              testing::AllOf(HasSubstr("no list of machines"), testing::Not(HasSubstr("hash"))));
 }
 
 }  // namespace

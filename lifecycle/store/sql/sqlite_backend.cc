@@ -5,6 +5,7 @@
 #include "lifecycle/store/sql/backend.h"
 #include "lifecycle/store/sql/schema.h"
 #include "lifecycle/store/sql/store_files.h"
+#include "lifecycle/store/store_loss.h"
 
 #include <soci/sqlite3/soci-sqlite3.h>
 

@@ -39,10 +39,6 @@ struct StoreLoss {
   friend bool operator==(const StoreLoss&, const StoreLoss&) = default;
 };
 
-/// Beside the database, written by the controller once the store is there: where it is, a store
-/// without content is not a new one.
-inline constexpr std::string_view kMarkOfUse = "controller-id";
-
 /// Why a file cannot be used as a store.
 enum class FileRefusal { ReadOnly, CannotOpen, NotARegularFile };
 struct RefusedFile {

@@ -53,9 +53,9 @@ TEST_F(DiscoverCliTest, wrongWordsSayWhatIsWrong) {
               HasSubstr("no entry of nodes reads"));
   EXPECT_THAT(folder_.muster({"discover", "--adopt", "list.csv"}).err, HasSubstr("--write"));
   EXPECT_EQ(folder_.muster({"discover", "scan", "10.0.0.1", "--port", "0"}).code, kUsage);
-  folder_.write("list.csv", "colour\nblue\n");
+  folder_.write("list.csv", "serial,colour\nSN-1,blue\n");
   EXPECT_THAT(folder_.muster({"discover", "--write", "racks.csv", "--adopt", "list.csv"}).err,
-              AllOf(HasSubstr("list.csv:1:1"), HasSubstr("colour")));
+              AllOf(HasSubstr("list.csv:1:8"), HasSubstr("colour")));
 }
 
 TEST_F(DiscoverCliTest, aScanOfLoopbackWithNobodyThereFindsNobody) {

@@ -60,7 +60,9 @@ TEST_F(RolloutCliTest, anAbortEndsARolloutThatNobodyRunsThoughKeepDoes) {
   for (const auto* word : {"status", "rollback"})
     EXPECT_THAT(folder_.muster({"rollout", word, "--id", "r9"}).err,
                 HasSubstr("there is no rollout r9; those that lie over the inventory: r7"));
-  const auto keeps = app::acquireMonitorLock(folder_ / "state");
+  const auto instance = app::acquireMonitorInstance(folder_ / "state");
+  ASSERT_TRUE(instance);
+  const auto keeps = app::acquireMonitorLock(folder_ / "state", *instance);
   ASSERT_TRUE(keeps);
   EXPECT_THAT(folder_.muster({"rollout", "pause"}).out, HasSubstr("rollout r7 is paused"));
   EXPECT_THAT(folder_.muster({"rollout", "abort"}).out, HasSubstr("rollout r7 is aborted"));

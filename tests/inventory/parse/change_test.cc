@@ -97,6 +97,18 @@ TEST_F(ChangeTest, mistakesAreToldTogetherWithTheirPlaces) {
   EXPECT_THAT(complaints("profiles: [\n"), testing::Not(IsEmpty()));
 }
 
+/// --change /etc/shadow: where it is wrong, and nothing that stands in it.
+TEST_F(ChangeTest, nothingIsShownOfAFileThatIsAnothers) {
+  for (const char* foreign : {"root:$6$secret:19000:0:99999:7:::\nbin:*secret:\n", "secret\n",
+                              "secret: [hidden, {secret: 1}]\n", "user: *secret\n", "- secret\n"}) {
+    const auto loaded = loadChangeText(foreign, "/etc/foreign", cluster_);
+    EXPECT_FALSE(loaded.change);
+    EXPECT_TRUE(loaded.diagnostics.hasErrors());
+    for (const auto& one : loaded.diagnostics.all())
+      EXPECT_THAT(one.str(), testing::Not(testing::HasSubstr("secret"))) << foreign;
+  }
+}
+
 TEST_F(ChangeTest, aNameCannotStandForTwoThings) {
   const std::string profiles = "profiles: {" + name_ + ": {drivers: [nvidia-575]}}\n";
   EXPECT_THAT(complaints(profiles + "drivers: {nvidia-575: {packages: [nvidia-driver=575.2], "

@@ -68,6 +68,19 @@ TEST_F(AuditArchiveTest, whatIsNoRegularFileIsNeitherReadNorWritten) {
   EXPECT_EQ(readArchive("/dev/zero").error().code(), ErrorCode::InvalidInput);
 }
 
+TEST_F(AuditArchiveTest, whatIsNoArchiveIsToldSo) {
+  for (const char* other : {"root:$6$hash:1:2", "", "{}", "[]", "7",
+                            "{\"format\":\"muster-audit/1\",\"after\":7}", "{\"format\":7}"}) {
+    SCOPED_TRACE(other);
+    write(std::string(other) + "\n");
+    const auto read = readArchive(folder_ / "log.jsonl");
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().code(), ErrorCode::Corrupt);
+    EXPECT_THAT(read.error().text(), testing::Not(HasSubstr("json.exception")));
+    EXPECT_THAT(read.error().text(), testing::Not(HasSubstr("hash")));
+  }
+}
+
 TEST_F(AuditArchiveTest, theFileAndWhatIsLeftProveEachOther) {
   const auto before = verifyAudit(*store_, "")->ends;
   const auto moved = archive(7);
