@@ -2,6 +2,7 @@
 // iLO: a form with the session's key, as its web page sends it; large Smart Components in signed
 // pieces (quirks.h, piece_bytes). There is no task: the flash shows in the UpdateService.
 #include "base/json_output.h"
+#include "bmc/redfish/basic_authentication.h"
 #include "bmc/redfish/multipart.h"
 #include "bmc/redfish/update_strategy.h"
 
@@ -95,6 +96,12 @@ class FormFlash final : public UpdateStrategy {
 
   Async<RedfishReply> pushPieces(std::string path, FirmwareUpdate update, FirmwareImage image) {
     CO_TRY(at, co_await services_.resources.uris());
+    if (isBasic(services_.resources.session().token()))  // it stands for the password
+      co_return fail(
+          ErrorCode::InvalidInput,
+          fmt::format("the BMC at {} takes this file by a form with a session's key, and "
+                      "it has no sessions; nothing was sent. Update it by hand",
+                      services_.resources.address()));
     const auto most = at.quirks.piece_bytes == 0 ? image->size()
                                                  : static_cast<std::size_t>(at.quirks.piece_bytes);
     const auto pieces = (image->size() + most - 1) / most;

@@ -179,6 +179,16 @@ TEST_F(ILoUpdateMethods, withoutASignatureNothingIsSent) {
   EXPECT_TRUE(pieces.empty());
 }
 
+TEST_F(ILoUpdateMethods, withoutASessionThePasswordDoesNotStandForItsKey) {
+  write(8);
+  resources["/redfish/v1/"].erase("SessionService");
+  auto bmc = rig.bmc();
+  auto task = loop.run(bmc->startUpdate(update));
+  ASSERT_FALSE(task);
+  EXPECT_THAT(task.error().str(), testing::HasSubstr("it has no sessions; nothing was sent"));
+  EXPECT_TRUE(pieces.empty());
+}
+
 TEST_F(ILoUpdateMethods, aPieceThatIsLostBeforeTheLastMeansThatNothingWasWritten) {
   write(2 * kPiece + 1);
   for (int i = 1; i <= 3; ++i) sign(fmt::format("bios_part{}.compsig", i));
