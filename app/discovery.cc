@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/discovery.h"
 
+#include "base/ip_address.h"
+
 #include "app/actor.h"
 #include "app/effective_cluster.h"
 #include "app/run_async.h"

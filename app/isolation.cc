@@ -2,8 +2,8 @@
 #include "app/isolation.h"
 
 #include "app/effective_cluster.h"
+#include "app/isolation_routes.h"
 #include "app/session.h"
-#include "app/site_routes.h"
 #include "app/state_folder.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/leadership.h"
 
+#include "base/ip_address.h"
+
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "base/io/trusted_keys.h"

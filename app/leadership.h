@@ -6,6 +6,7 @@
 
 #include "app/options.h"
 #include "app/site_keys.h"
+#include "base/ip_address.h"
 #include "lifecycle/store/leader_lease.h"
 
 #include <condition_variable>

@@ -4,8 +4,8 @@
 #include "app/actor.h"
 #include "app/effective_cluster.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/disk_layout.h"
 #include "inventory/model/profile.h"
-#include "inventory/model/storage.h"
 #include "inventory/parse/hostlist.h"
 #include "provision/storage/data_wipe.h"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/fleet_site.h"
 
+#include "base/ip_address.h"
+
 #include "base/io/files.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/credentials.h"

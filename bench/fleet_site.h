@@ -5,6 +5,7 @@
 
 #include "base/ids.h"
 #include "base/io/side_thread.h"
+#include "base/ip_address.h"
 #include "base/result.h"
 #include "bench/lifecycle_bench.h"
 #include "firmware/firmware.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/netboot_start.h"
 
+#include "base/ip_address.h"
+
 #include "base/io/files.h"
 #include "base/io/http.h"
 #include "inventory/model/cluster.h"

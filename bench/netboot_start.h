@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/ids.h"
+#include "base/ip_address.h"
 #include "bench/bench.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"

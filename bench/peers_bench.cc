@@ -12,6 +12,7 @@
 #include "agent/peers/peer_client.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "base/ip_address.h"
 #include "bench/bench.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/networks.h"

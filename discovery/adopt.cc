@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "discovery/adopt.h"
 
+#include "base/ip_address.h"
+
 #include "discovery/classify.h"
 #include "discovery/match.h"
 #include "inventory/model/bmc_trust.h"

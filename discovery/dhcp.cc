@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "discovery/dhcp.h"
 
+#include "base/ip_address.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/ids.h"
+#include "base/ip_address.h"
 
 #include <string>
 #include <vector>

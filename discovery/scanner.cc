@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "discovery/scanner.h"
 
+#include "base/ip_address.h"
+
 #include "base/async/deadline.h"
 #include "bmc/redfish/json_view.h"
 #include "inventory/model/bmc_trust.h"

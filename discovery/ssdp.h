@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/ids.h"
+#include "base/ip_address.h"
 #include "discovery/machine.h"
 
 #include <string_view>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "discovery/watch.h"
 
+#include "base/ip_address.h"
+
 #include "base/io/files.h"
 
 #include <fmt/format.h>

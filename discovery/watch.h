@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/async/task.h"
+#include "base/ip_address.h"
 #include "discovery/dhcp.h"
 #include "discovery/ssdp.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a node gets and what it must answer. Pure.
+#include "base/ip_address.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "fabric/node_services.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/enrollment.h"
 
+#include "base/ip_address.h"
+
 #include "base/io/key_id.h"
 #include "base/io/side_thread.h"
 #include "base/json_output.h"

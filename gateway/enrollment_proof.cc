@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/enrollment_proof.h"
 
+#include "base/ip_address.h"
+
 #include "inventory/model/access.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/leases.h"

@@ -4,6 +4,7 @@
 #include "base/ids.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "base/ip_address.h"
 #include "lab/netns.h"
 #include "lab/slowness.h"
 #include "lab/virt.h"

@@ -4,6 +4,7 @@
 #include "base/ids.h"
 #include "base/io/crypto.h"
 #include "base/io/http.h"
+#include "base/ip_address.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/lab.h"
 #include "inventory/model/networks.h"

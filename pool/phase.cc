@@ -14,6 +14,7 @@
 #include "lifecycle/model/action_cause.h"
 #include "lifecycle/model/plan.h"
 #include "lifecycle/model/quarantine.h"
+#include "pool/drain_deadline.h"
 #include "pool/kube_scheduler.h"
 #include "pool/pool.h"
 #include "pool/scheduler.h"
@@ -40,9 +41,7 @@ constexpr std::string_view kOut = "out";
 constexpr std::chrono::milliseconds kRegisterPoll{2000};
 constexpr std::chrono::milliseconds kFirstLook{500};
 constexpr std::chrono::milliseconds kAskAgain{15'000};  ///< a scheduler that does not answer
-constexpr std::chrono::minutes kSureOfTheTime{
-    5};  ///< a deadline that was over at the first look is believed after so long
-constexpr std::size_t kNamedWork = 8;  ///< of what holds a drain, in one message
+constexpr std::size_t kNamedWork = 8;                   ///< of what holds a drain, in one message
 
 std::string_view poolValue(const std::optional<Member>& member) {
   if (!member) return kOut;
@@ -72,7 +71,7 @@ class PoolPhase final : public lifecycle::Phase {
   PoolPhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents,
             const lifecycle::CertificateGate& certificates, io::ProcessRunner& processes,
             Clock& clock, PoolOptions options)
-      : cluster_(cluster), certificates_(certificates), clock_(clock) {
+      : cluster_(cluster), certificates_(certificates), clock_(clock), deadline_(clock) {
     for (const auto& [name, pool] : cluster.pools) {
       if (pool.slurm)
         schedulers_[name] =
@@ -91,7 +90,6 @@ class PoolPhase final : public lifecycle::Phase {
 
  private:
   const inventory::Pool* poolOf(const Subject& subject) const;
-  bool isSurelyOver(const NodeName& node, WallTime since, std::chrono::minutes limit);
   Async<Outcome> join(NodeName node, const inventory::Pool& pool, ActContext& context);
   Async<Outcome> drain(NodeName node, const inventory::Pool& pool, std::string reason,
                        ActContext& context);
@@ -102,13 +100,7 @@ class PoolPhase final : public lifecycle::Phase {
   const lifecycle::CertificateGate& certificates_;
   Clock& clock_;
   std::map<std::string, std::unique_ptr<Scheduler>> schedulers_;  // by pool
-  /// A drain as this process first saw it.
-  struct Watched {
-    WallTime since;
-    std::chrono::steady_clock::time_point first;
-    std::chrono::nanoseconds before;  ///< had it lasted by then, by the wall clock
-  };
-  std::map<NodeName, Watched> watched_;  // bounded by the nodes
+  DrainDeadline deadline_;
 };
 
 const inventory::Pool* PoolPhase::poolOf(const Subject& subject) const {
@@ -209,18 +201,6 @@ Async<Outcome> PoolPhase::join(NodeName node, const inventory::Pool& pool, ActCo
   co_return co_await scheduler.admit(node, context);
 }
 
-/// What cannot be undone is not done on the wall clock's word alone: it may have been set. What
-/// this process has seen of the drain counts by the steady clock, and what was before it is
-/// believed only after some minutes, in which a clock that is wrong is usually corrected.
-bool PoolPhase::isSurelyOver(const NodeName& node, WallTime since, std::chrono::minutes limit) {
-  const auto now = clock_.steady();
-  auto& watched = watched_[node];
-  if (watched.since != since || watched.first == std::chrono::steady_clock::time_point{})
-    watched = {since, now, clock_.now() - since};
-  const auto seen = now - watched.first;
-  return seen >= std::min(limit, kSureOfTheTime) && watched.before + seen >= limit;
-}
-
 Async<Outcome> PoolPhase::drain(NodeName node, const inventory::Pool& pool, std::string reason,
                                 ActContext& context) {
   auto& scheduler = *schedulers_.at(pool.name);
@@ -241,14 +221,9 @@ Async<Outcome> PoolPhase::drain(NodeName node, const inventory::Pool& pool, std:
   const auto& remains = *released;
   if (remains.work.empty()) co_return Again{kFirstLook, "its last work to end"};
   const auto held = joined(remains.work);
-  const auto& limit = pool.drain.deadline_minutes;
-  if (!limit || !member->draining_since) co_return Again{remains.look_again, held};
-  const std::chrono::minutes lasts(*limit);
-  const bool is_sure = isSurelyOver(node, *member->draining_since, lasts) ||
-                       pool.drain.on_timeout != inventory::OnTimeout::DeletePods;
-  if (!remains.all_leaving && is_sure && clock_.now() >= *member->draining_since + lasts) {
+  const bool is_over = deadline_.isOver(node, *member, pool.drain);
+  if (is_over && !remains.all_leaving)
     co_return co_await overdue(node, pool, std::move(*member), held, context);
-  }
   co_return Again{remains.look_again, held};
 }
 

@@ -4,9 +4,9 @@
 #include "base/io/crypto.h"
 #include "base/json_output.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/disk_layout.h"
 #include "inventory/model/hardware.h"
 #include "inventory/model/profile.h"
-#include "inventory/model/storage.h"
 #include "wire/disk_rule.h"
 
 #include <fmt/format.h>

@@ -5,7 +5,7 @@
 #include "inventory/model/bmc_trust.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/gates.h"
-#include "validate/checks/catalogue.h"
+#include "validate/checks/check_row.h"
 #include "validate/gates.h"
 
 #include <algorithm>

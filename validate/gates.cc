@@ -7,7 +7,7 @@
 #include "inventory/model/gates.h"
 #include "inventory/model/profile.h"
 #include "inventory/model/rails.h"
-#include "validate/checks/catalogue.h"
+#include "validate/checks/check_row.h"
 #include "validate/checks/rdma_devices.h"
 #include "validate/gate_params.h"
 #include "validate/peer_baseline.h"

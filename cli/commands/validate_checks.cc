@@ -5,7 +5,7 @@
 #include "cli/commands/validate.h"
 #include "inventory/model/bmc_trust.h"
 #include "inventory/model/gates.h"
-#include "validate/checks/catalogue.h"
+#include "validate/checks/check_row.h"
 #include "validate/gate_params.h"
 #include "validate/gates.h"
 

@@ -7,7 +7,7 @@
 #include "base/io/process.h"
 #include "fabric/opensm/partitions.h"
 #include "fabric/options.h"
-#include "fabric/routing/forwarding.h"
+#include "fabric/packet_paths/forwarding.h"
 #include "wire/links/counter_text.h"
 
 #include <boost/asio/steady_timer.hpp>

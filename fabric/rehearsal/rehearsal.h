@@ -10,7 +10,7 @@
 #include "base/async/task.h"
 #include "base/clock.h"
 #include "base/io/process.h"
-#include "fabric/routing/forwarding.h"
+#include "fabric/packet_paths/forwarding.h"
 #include "fabric/topology/topology.h"
 #include "inventory/model/fwd.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `muster inventory check` and `show` print.
+#include "base/ip_address.h"
 #include "base/json_output.h"
 #include "inventory/inventory.h"
 #include "inventory/model/networks.h"

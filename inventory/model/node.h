@@ -4,6 +4,7 @@
 
 #include "base/held.h"
 #include "base/ids.h"
+#include "base/ip_address.h"
 #include "base/result.h"
 #include "inventory/model/fwd.h"
 #include "inventory/model/section.h"

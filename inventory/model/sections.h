@@ -9,6 +9,7 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/credentials.h"
 #include "inventory/model/discovery.h"
+#include "inventory/model/disk_layout.h"
 #include "inventory/model/drivers.h"
 #include "inventory/model/fabric.h"
 #include "inventory/model/firmware.h"
@@ -25,4 +26,3 @@
 #include "inventory/model/profile.h"
 #include "inventory/model/racks.h"
 #include "inventory/model/rails.h"
-#include "inventory/model/storage.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules between sections: references lead somewhere, networks and addresses do not collide, nothing
 // unique occurs twice.
+#include "base/ip_address.h"
 #include "inventory/model/bmc_trust.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/drivers.h"

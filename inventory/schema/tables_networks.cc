@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of `networks`: who answers DHCP where, subnets behind routers, boot servers near
 // racks.
+#include "base/ip_address.h"
 #include "inventory/model/networks.h"
 #include "inventory/schema/binding.h"
 #include "inventory/schema/declared.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of `root` and `storage`: a profile's system disk and those beside it.
-#include "inventory/model/storage.h"
+#include "inventory/model/disk_layout.h"
 #include "inventory/schema/binding.h"
 #include "inventory/schema/declared.h"
 #include "inventory/schema/formats.h"

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/ids.h"
+#include "base/ip_address.h"
 #include "lab/fleet/sim_node.h"
 
 namespace muster::lab::fleet {

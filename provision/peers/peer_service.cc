@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/peers/peer_service.h"
 
+#include "base/ip_address.h"
+
 #include "base/json_output.h"
 #include "base/log.h"
 #include "inventory/model/cluster.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/peers/tracker.h"
 
+#include "base/ip_address.h"
+
 #include "base/io/http.h"
 
 #include <fmt/format.h>

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/ids.h"
+#include "base/ip_address.h"
 #include "base/result.h"
 
 #include <chrono>

@@ -3,9 +3,9 @@
 
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "inventory/model/disk_layout.h"
 #include "inventory/model/node.h"
 #include "inventory/model/profile.h"
-#include "inventory/model/storage.h"
 #include "inventory/model/user_data.h"
 #include "provision/facets.h"
 #include "wire/task_reason.h"

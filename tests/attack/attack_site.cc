@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/attack/attack_site.h"
 
+#include "base/ip_address.h"
+
 #include "tests/attack/raw_connection.h"
 
 #include <fmt/format.h>

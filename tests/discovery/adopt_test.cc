@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "discovery/adopt.h"
+#include "base/ip_address.h"
 #include "inventory/model/bmc_trust.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/discovery.h"

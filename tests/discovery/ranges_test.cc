@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "discovery/ranges.h"
+#include "base/ip_address.h"
 #include "discovery/match.h"
 
 #include <gmock/gmock.h>

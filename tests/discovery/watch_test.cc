@@ -3,6 +3,7 @@
 #include "discovery/watch.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "base/ip_address.h"
 #include "tests/run_async.h"
 
 #include <boost/asio/co_spawn.hpp>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/ids.h"
+#include "base/ip_address.h"
 #include "base/result.h"
 #include "discovery/scanner.h"
 #include "inventory/model/cluster.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Services of single nodes: what the controller wants, sends and believes.
 #include "fabric/node_services.h"
+#include "base/ip_address.h"
 #include "fabric/fabric.h"
 
 #include "base/io/files.h"

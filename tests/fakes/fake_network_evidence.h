@@ -2,6 +2,7 @@
 // What a test's network shows of who calls.
 #pragma once
 
+#include "base/ip_address.h"
 #include "gateway/network_evidence.h"
 
 #include <map>

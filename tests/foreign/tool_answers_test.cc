@@ -13,7 +13,7 @@
 #include "provision/images/image_import.h"
 #include "tests/paths.h"
 #include "tests/run_async.h"
-#include "validate/checks/catalogue.h"
+#include "validate/checks/check_row.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

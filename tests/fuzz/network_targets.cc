@@ -7,6 +7,7 @@
 
 #include "agent/tasks/lldp.h"
 #include "base/io/tpm2.h"
+#include "base/ip_address.h"
 #include "discovery/dhcp.h"
 #include "discovery/ssdp.h"
 #include "tests/fuzz/targets.h"

@@ -2,6 +2,7 @@
 // Who gets a certificate, and who is listened to.
 #include "gateway/enrollment.h"
 #include "base/io/key_id.h"
+#include "base/ip_address.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/networks.h"
 #include "tests/agent/site.h"

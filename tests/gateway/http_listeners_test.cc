@@ -2,6 +2,7 @@
 // The controller's two listeners. Their ports are fixed, so every test process takes a loopback
 // address of its own.
 #include "gateway/http_listeners.h"
+#include "base/ip_address.h"
 #include "inventory/model/networks.h"
 #include "tests/run_async.h"
 

@@ -3,6 +3,8 @@
 // Linux 6.1.
 #include "gateway/network_evidence.h"
 
+#include "base/ip_address.h"
+
 #include "base/io/files.h"
 #include "tests/run_async.h"
 

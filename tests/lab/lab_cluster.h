@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/ids.h"
+#include "base/ip_address.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/credentials.h"
 #include "inventory/model/fabric.h"

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/ids.h"
+#include "base/ip_address.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/drivers.h"
 #include "inventory/model/fwd.h"

@@ -2,9 +2,9 @@
 // A mirrored system disk whose writing was interrupted: the RAM OS of a virtual machine makes the
 // arrays anew and fetches only what is not in them. Some minutes under TCG, so on request only; no
 // kernel of a build machine need have md.
+#include "inventory/model/disk_layout.h"
 #include "inventory/model/images.h"
 #include "inventory/model/profile.h"
-#include "inventory/model/storage.h"
 #include "tests/provision/vm_site.h"
 
 namespace muster::provision {

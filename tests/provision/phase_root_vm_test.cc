@@ -2,9 +2,9 @@
 // A system disk of two: mirrored, encrypted with a key in the TPM, a volume of LVM on it; written
 // by the agent in the RAM OS of a virtual machine with UEFI, started, and started once more from
 // one disk alone. Many minutes under TCG, so on request only.
+#include "inventory/model/disk_layout.h"
 #include "inventory/model/images.h"
 #include "inventory/model/profile.h"
-#include "inventory/model/storage.h"
 #include "tests/provision/vm_site.h"
 #include "tests/provision/vm_tpm.h"
 

@@ -2,9 +2,9 @@
 // An NVMe disk that comes with sectors of 512 bytes and is declared with 4,096: formatted by the
 // RAM OS's nvme-cli on QEMU's controller, made into a file system, and mounted by the installed
 // system. Some minutes under TCG, so on request only.
+#include "inventory/model/disk_layout.h"
 #include "inventory/model/images.h"
 #include "inventory/model/profile.h"
-#include "inventory/model/storage.h"
 #include "tests/provision/vm_site.h"
 
 #include <fstream>

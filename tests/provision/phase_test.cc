@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The phase against a rack in memory.
+#include "base/ip_address.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/disk_layout.h"
 #include "inventory/model/firmware.h"
 #include "inventory/model/images.h"
 #include "inventory/model/networks.h"
 #include "inventory/model/profile.h"
-#include "inventory/model/storage.h"
 #include "tests/provision/phase_rack.h"
 
 #include <fmt/format.h>

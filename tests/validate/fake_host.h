@@ -2,7 +2,7 @@
 // A machine for checks: files below a folder, and programs that say what they are told to.
 #pragma once
 
-#include "validate/checks/catalogue.h"
+#include "validate/checks/check_row.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include "inventory/model/gates.h"
 #include "inventory/model/profile.h"
 #include "inventory/model/rails.h"
-#include "validate/checks/catalogue.h"
+#include "validate/checks/check_row.h"
 #include "validate/gates.h"
 #include "validate/validation_scope.h"
 

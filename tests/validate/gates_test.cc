@@ -5,7 +5,7 @@
 #include "inventory/model/drivers.h"
 #include "inventory/model/fabric.h"
 #include "inventory/model/profile.h"
-#include "validate/checks/catalogue.h"
+#include "validate/checks/check_row.h"
 #include "validate/gates.h"
 
 #include <gtest/gtest.h>

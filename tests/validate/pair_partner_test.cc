@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which node a node is paired with.
 #include "validate/pair_partner.h"
+#include "base/ip_address.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
 #include "inventory/model/profile.h"

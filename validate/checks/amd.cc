@@ -6,7 +6,7 @@
 
 #include "base/json_input.h"
 #include "base/utf8.h"
-#include "validate/checks/catalogue.h"
+#include "validate/checks/check_row.h"
 
 #include <fmt/ranges.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NVMe disks: what they say of themselves, how fast they read, and whether a file comes back as it
 // was written.
-#include "validate/checks/catalogue.h"
+#include "validate/checks/check_row.h"
 #include "validate/checks/disk_evaluation.h"
 
 #include <fmt/ranges.h>

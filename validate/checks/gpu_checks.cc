@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks over NVML. A value that NVML does not offer is no data, and no data is no pass.
 #include "lifecycle/model/facet.h"
-#include "validate/checks/catalogue.h"
+#include "validate/checks/check_row.h"
 #include "validate/checks/gpu_snapshot.h"
 
 namespace muster::validate {

@@ -2,7 +2,7 @@
 // One look at all GPUs by NVML, and a verdict over all of them.
 #pragma once
 
-#include "validate/checks/catalogue.h"
+#include "validate/checks/check_row.h"
 #include "validate/checks/nvml.h"
 
 #include <functional>

@@ -3,7 +3,7 @@
 // proves that it can see faults.
 #include "validate/burn/cpu/cpu_device.h"
 #include "validate/burn/self_test.h"
-#include "validate/checks/catalogue.h"
+#include "validate/checks/check_row.h"
 
 #include <algorithm>
 #include <atomic>

@@ -2,7 +2,7 @@
 // Every GPU, RDMA NIC and NVMe disk on as many lanes, and as fast, as it and its slot can be; no
 // PCIe error that could not be corrected. Source of the files: Linux' documentation of
 // sysfs-bus-pci and sysfs-bus-pci-devices-aer_stats.
-#include "validate/checks/catalogue.h"
+#include "validate/checks/check_row.h"
 #include "validate/checks/pci.h"
 
 #include <fmt/ranges.h>

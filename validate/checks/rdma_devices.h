@@ -2,7 +2,7 @@
 // rdma.count and rdma.ports: the RDMA devices that the kernel has, and whether their ports are up.
 #pragma once
 
-#include "validate/checks/catalogue.h"
+#include "validate/checks/check_row.h"
 
 #include <filesystem>
 

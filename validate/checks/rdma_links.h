@@ -2,7 +2,7 @@
 // rdma.links with a clock of the caller's: the check waits by nature.
 #pragma once
 
-#include "validate/checks/catalogue.h"
+#include "validate/checks/check_row.h"
 #include "wire/links/counters.h"
 
 #include <functional>

@@ -5,7 +5,7 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/utf8.h"
-#include "validate/checks/catalogue.h"
+#include "validate/checks/check_row.h"
 #include "validate/checks/rdma_links.h"
 #include "validate/checks/rdma_output.h"
 #include "validate/collective/tcp_pair.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The machine around the GPUs: clock, kernel log, memory controllers, memory nodes, settings.
-#include "validate/checks/catalogue.h"
+#include "validate/checks/check_row.h"
 #include "validate/checks/system_evaluation.h"
 
 #include <fmt/ranges.h>

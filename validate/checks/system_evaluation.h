@@ -2,7 +2,7 @@
 // What the system's answers mean. Pure, but for clockState.
 #pragma once
 
-#include "validate/checks/catalogue.h"
+#include "validate/checks/check_row.h"
 
 namespace muster::validate {
 

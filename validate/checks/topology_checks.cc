@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the machine is put together: which NIC is near which GPU, what bridges do with traffic
 // between them, processors all there and alike.
-#include "validate/checks/catalogue.h"
+#include "validate/checks/check_row.h"
 #include "validate/checks/pci.h"
 
 #include <fmt/ranges.h>

@@ -5,6 +5,7 @@
 #include "agent/imaging/chunk_writer.h"
 #include "agent/peers/peer_client.h"
 #include "base/io/files.h"
+#include "base/ip_address.h"
 #include "inventory/model/cluster.h"
 #include "provision/images/image_store.h"
 #include "provision/peers/metainfo.h"

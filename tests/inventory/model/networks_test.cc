@@ -2,6 +2,8 @@
 // Subnets behind relays, boot servers, Secure Boot: declared completely or refused, with the place.
 #include "tests/inventory/inventory_fixture.h"
 
+#include "base/ip_address.h"
+
 #include "inventory/model/cluster.h"
 #include "inventory/model/networks.h"
 #include "inventory/model/profile.h"

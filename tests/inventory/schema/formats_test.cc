@@ -4,6 +4,7 @@
 #include "inventory/schema/formats.h"
 
 #include "base/ids.h"
+#include "base/ip_address.h"
 #include "inventory/parse/hostlist.h"
 
 #include <gtest/gtest.h>

@@ -2,6 +2,7 @@
 // The simulated fleet speaks the real protocols: the controller's own BMC driver and agent gateway
 // take a node from power-off to its installed system, over TLS on loopback.
 #include "bmc/fleet.h"
+#include "base/ip_address.h"
 #include "gateway/gateway_server.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/credentials.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/netboot/dnsmasq_config.h"
 
+#include "base/ip_address.h"
+
 #include "base/io/process.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/networks.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What firmware and iPXE of known and unknown machines are told by dnsmasq, started by Netboot: on
 // the controller's own network, behind a relay, and beside another DHCP server.
+#include "base/ip_address.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/networks.h"
 #include "inventory/model/profile.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/netboot/netboot.h"
 
+#include "base/ip_address.h"
+
 #include "base/io/files.h"
 #include "base/limits.h"
 #include "inventory/model/cluster.h"

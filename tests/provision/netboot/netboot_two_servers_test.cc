@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What dnsmasq really does when the site changes hands: host B answers in the place of host A, with
 // the same addresses and its own URLs; and what machines would hear if both answered.
+#include "base/ip_address.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/networks.h"
 #include "tests/provision/dhcp_site.h"

@@ -4,8 +4,8 @@
 #include "tests/provision/phase_rack.h"
 
 #include "inventory/model/cluster.h"
+#include "inventory/model/disk_layout.h"
 #include "inventory/model/profile.h"
-#include "inventory/model/storage.h"
 #include "provision/agent_task.h"
 
 #include <nlohmann/json.hpp>

@@ -2,9 +2,9 @@
 #include "provision/storage/disk_params.h"
 
 #include "inventory/model/cluster.h"
+#include "inventory/model/disk_layout.h"
 #include "inventory/model/networks.h"
 #include "inventory/model/profile.h"
-#include "inventory/model/storage.h"
 #include "tests/provision/clusters.h"
 
 #include <gmock/gmock.h>

@@ -2,7 +2,7 @@
 // GPU checks over the simulated NVML, which has the real library's ABI: each fault is found, and
 // what is not there does not pass.
 #include "tests/paths.h"
-#include "validate/checks/catalogue.h"
+#include "validate/checks/check_row.h"
 #include "validate/checks/expectations.h"
 #include "validate/checks/gpu_snapshot.h"
 #include "validate/checks/nvml.h"

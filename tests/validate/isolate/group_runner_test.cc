@@ -4,6 +4,7 @@
 // cluster; the answers have the form that muster-collective gives them.
 #include "validate/isolate/group_runner.h"
 #include "base/io/files.h"
+#include "base/ip_address.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
 #include "inventory/model/profile.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The executor over agents: what is asked of them, and what their answers mean. Fail closed.
 #include "validate/isolate/runner.h"
+#include "base/ip_address.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
 #include "inventory/model/profile.h"

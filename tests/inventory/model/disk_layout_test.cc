@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // storage, user_data, image_mirrors: declared completely or refused.
-#include "inventory/model/storage.h"
+#include "inventory/model/disk_layout.h"
+#include "base/ip_address.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/profile.h"
 #include "inventory/model/user_data.h"

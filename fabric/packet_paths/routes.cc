@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fabric/routing/routes.h"
+#include "fabric/packet_paths/routes.h"
 
 #include "fabric/topology/topology.h"
 

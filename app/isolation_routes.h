@@ -3,7 +3,7 @@
 // meet.
 #pragma once
 
-#include "fabric/routing/routes.h"
+#include "fabric/packet_paths/routes.h"
 #include "validate/isolate/site.h"
 
 namespace muster::app {

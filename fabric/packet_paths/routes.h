@@ -2,7 +2,7 @@
 // Which cables packets take between two HCAs, by the tables of the switches. Pure.
 #pragma once
 
-#include "fabric/routing/forwarding.h"
+#include "fabric/packet_paths/forwarding.h"
 #include "fabric/topology/topology.h"
 
 #include <optional>

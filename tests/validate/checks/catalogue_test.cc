@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks: the engines see injected faults, and whatever cannot be known has not passed.
 #include "base/io/crypto.h"
-#include "validate/checks/catalogue.h"
+#include "validate/checks/check_row.h"
 #include "validate/checks/rdma_devices.h"
 #include "validate/gates.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fabric/routing/forwarding.h"
+#include "fabric/packet_paths/forwarding.h"
 
 #include "fabric/topology/topology.h"
 

@@ -4,7 +4,7 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "inventory/model/gates.h"
-#include "validate/checks/catalogue.h"
+#include "validate/checks/check_row.h"
 
 #include <algorithm>
 #include <array>

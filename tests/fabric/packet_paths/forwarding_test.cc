@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of the switches, walked.
-#include "fabric/routing/forwarding.h"
+#include "fabric/packet_paths/forwarding.h"
 #include "fabric/topology/topology.h"
 #include "tests/fabric/clusters.h"
 
