@@ -2,6 +2,7 @@
 #include "app/controller.h"
 
 #include "app/consoles.h"
+#include "app/effective_cluster.h"
 #include "app/rack_state.h"
 #include "app/state_folder.h"
 #include "base/io/side_thread.h"
@@ -114,16 +115,6 @@ Result<void> storeGateRecord(const std::filesystem::path& folder,
 
 }  // namespace
 
-Result<std::string> holderOf(const std::filesystem::path& state, const std::string& host) {
-  const auto file = state / lifecycle::kMarkOfUse;
-  auto id = io::readFile(file, 64);
-  if (!id) {
-    id = io::randomToken(6);
-    TRY_OK(io::writeFileAtomic(file, *id, kStateFileMode));
-  }
-  return fmt::format("{} ({})", host, *id);
-}
-
 std::filesystem::path binaryFolder() {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path();
 }
@@ -192,8 +183,7 @@ Result<std::unique_ptr<Controller>> Controller::start(const Options& options,
 Result<std::unique_ptr<Controller>> Controller::openStored(
     const Options& options, const inventory::Cluster& cluster,
     const std::optional<lab::LabHandle>& lab) {
-  if (std::error_code ignored;
-      options.store.empty() && !std::filesystem::exists(options.state / "muster.db", ignored))
+  if (!storeExists(options))
     return fail(ErrorCode::NotFound,
                 fmt::format("nothing has been done yet in {}; start with: muster plan",
                             options.state.string()));

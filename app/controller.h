@@ -64,10 +64,6 @@ std::filesystem::path binaryFolder();
 provision::ImageStoreOptions imageOptions(const Options& options, const Keys& keys);
 std::unique_ptr<provision::ImageStore> openImages(const Options& options, const Keys& keys);
 
-/// Unique among the controllers of one store, the same after a restart: only one process at a time
-/// holds a state folder's lock.
-Result<std::string> holderOf(const std::filesystem::path& state, const std::string& host);
-
 /// What a controller is started for. To look at nodes it must answer their agents; only one that
 /// acts answers machines that boot.
 enum class Role { ReadOnly, Active };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/effective_cluster.h"
 
+#include "app/actor.h"
 #include "app/state_folder.h"
 #include "inventory/model/cluster.h"
 #include "inventory/parse/hostlist.h"
@@ -11,16 +12,18 @@ namespace muster::app {
 bool storeExists(const Options& options) {
   std::error_code error;  // a loop of links is told when the store is opened
   return !options.store.empty() || std::filesystem::exists(options.state / "muster.db", error) ||
-         error;
+         error || wasUsed(options.state);
 }
 
 Result<std::unique_ptr<lifecycle::Store>> openStoreForWriting(const Options& options) {
   TRY_OK(prepareStateFolder(options.state));
-  return lifecycle::openStore(options.storeUrl());
+  TRY(store, lifecycle::openStore(options.storeUrl()));
+  TRY_OK(holderOf(options.state, hostName()));  // from now on a store that is missing was lost
+  return std::move(store);
 }
 
 Result<std::unique_ptr<lifecycle::Store>> openStoreForReading(const Options& options) {
-  if (!storeExists(options) && !wasUsed(options.state))
+  if (!storeExists(options))
     return fail(ErrorCode::NotFound,
                 fmt::format("nothing has been done yet in {}; start with: muster plan",
                             options.state.string()));

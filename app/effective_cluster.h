@@ -13,7 +13,8 @@
 
 namespace muster::app {
 
-/// Whether anything was ever done here: a PostgreSQL store always counts, SQLite by its file.
+/// Whether anything was ever done here: a PostgreSQL store always counts, SQLite by its file or by
+/// the mark that it was there (opening it then says that it is lost).
 bool storeExists(const Options& options);
 /// The store, with the state folder made when it is missing.
 Result<std::unique_ptr<lifecycle::Store>> openStoreForWriting(const Options& options);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/erase.h"
 
+#include "app/effective_cluster.h"
 #include "base/json_input.h"
 #include "inventory/model/cluster.h"
 #include "provision/storage/erase.h"
@@ -90,12 +91,12 @@ Result<EraseResult> eraseNode(const Options& options, const EraseRequest& wanted
 Result<std::string> cancelErasure(const Options& options, const NodeName& node) {
   TRY(lock, acquireLock(options.state));
   (void)lock;  // held to the end
-  TRY(store, lifecycle::openStore(options.storeUrl()));
+  TRY(store, openStoreForWriting(options));
   return provision::cancelErasure(*store, node, actorText(), SystemClock().now());
 }
 
 Result<std::string> erasureReport(const Options& options, const NodeName& node) {
-  TRY(store, lifecycle::openStore(options.storeUrl()));
+  TRY(store, openStoreForReading(options));
   TRY(report, provision::erasureReport(*store, node));
   if (!report)
     return fail(ErrorCode::NotFound, node.str() + " was never erased: there is no report");

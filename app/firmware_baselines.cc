@@ -66,7 +66,7 @@ Result<std::vector<FirmwareRetry>> retryFirmware(const Options& options, const s
                 "was done");
   TRY(live, effectiveCluster(options));
   TRY(selected, selectedNodes(live->cluster(), nodes));
-  TRY(store, lifecycle::openStore(options.storeUrl()));
+  TRY(store, openStoreForWriting(options));
   TRY(facts, store->facts());
   std::vector<FirmwareRetry> out;
   for (const auto& node : selected) {

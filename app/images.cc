@@ -2,6 +2,7 @@
 #include "app/images.h"
 
 #include "app/controller.h"
+#include "app/effective_cluster.h"
 #include "base/io/regular_file.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/images.h"
@@ -40,7 +41,7 @@ Result<Images> open(const Options& options) {
 /// Nodes, journal and rollouts that may lie over the inventory: what they name is not removed.
 Result<provision::Needs> needsOf(const Options& options, const inventory::Cluster& cluster) {
   provision::Needs needs;
-  TRY(store, lifecycle::openStore(options.storeUrl()));
+  TRY(store, openStoreForWriting(options));
   TRY(open_intents, store->openIntents());
   for (const auto& intent : open_intents)
     provision::addNeeds(lifecycle::canonical(lifecycle::toJson(intent)),

@@ -91,6 +91,13 @@ Result<StartedRotation> startKeyRotation(const Options& options, KeyPurpose purp
   return StartedRotation{key.id(), before.id()};
 }
 
+Result<std::string> replaceLostSiteKey(const Options& options, KeyPurpose purpose) {
+  TRY(lock, acquireLock(options.state));
+  (void)lock;  // held to the end
+  TRY(key, replaceLostKey(options.state, purpose));
+  return key.id();
+}
+
 Result<std::filesystem::path> finishKeyRotation(const Options& options, KeyPurpose purpose,
                                                 bool force) {
   TRY(lock, acquireLock(options.state));

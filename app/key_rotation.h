@@ -22,6 +22,9 @@ Result<StartedRotation> startKeyRotation(const Options& options, KeyPurpose purp
 /// What the previous key has signed counts no more. Answers where its public half is kept.
 /// `force`: although nodes have certificates of the previous key; these end. Errors: Conflict,
 /// NotFound (none is under way)
+/// For a key whose file is gone: nothing that it has signed counts any more.
+Result<std::string> replaceLostSiteKey(const Options& options, KeyPurpose purpose);
+
 Result<std::filesystem::path> finishKeyRotation(const Options& options, KeyPurpose purpose,
                                                 bool force);
 

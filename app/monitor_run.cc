@@ -212,7 +212,7 @@ Result<monitor::BreakerStates> acknowledgeBreakers(const Options& options,
   if (reason.empty())
     return fail(ErrorCode::InvalidInput,
                 "say what you have found: muster monitor --acknowledge --reason TEXT");
-  TRY(store, lifecycle::openStore(options.storeUrl()));
+  TRY(store, openStoreForWriting(options));
   return monitor::Breakers(*store).acknowledge(actorText(), reason, SystemClock().now());
 }
 

@@ -31,7 +31,7 @@ Result<void> revokeCertificate(const Options& options, lifecycle::Store& store,
 }  // namespace
 
 Result<std::map<NodeName, lifecycle::QuarantineEntry>> quarantinedNodes(const Options& options) {
-  TRY(store, lifecycle::openStore(options.storeUrl()));
+  TRY(store, openStoreForReading(options));
   return lifecycle::Quarantine(*store).entries();
 }
 
@@ -65,7 +65,7 @@ Result<std::vector<QuarantinedNode>> addToQuarantine(const Options& options,
 
 Result<void> removeFromQuarantine(const Options& options, const NodeName& node,
                                   const std::string& reason) {
-  TRY(store, lifecycle::openStore(options.storeUrl()));
+  TRY(store, openStoreForWriting(options));
   lifecycle::Quarantine quarantine(*store);
   if (const auto held = quarantine.find(node); held && *held && !reason.empty())
     TRY_OK(revokeCertificate(options, *store, node, actorText(), reason));

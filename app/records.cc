@@ -60,7 +60,7 @@ Result<std::vector<lifecycle::Finding>> clearFindings(const Options& options,
     return fail(ErrorCode::InvalidInput,
                 "name the nodes (or @cluster) whose findings of this facet are over; nothing was "
                 "cleared");
-  TRY(store, lifecycle::openStore(options.storeUrl()));
+  TRY(store, openStoreForWriting(options));
   const lifecycle::ClearFindings what{
       {subjects.begin(), subjects.end()}, FacetName(request.facet), actorText(), request.reason};
   return lifecycle::clearFindings(*store, what, SystemClock().now());

@@ -5,6 +5,7 @@
 #include "app/effective_cluster.h"
 #include "app/leadership.h"
 #include "app/session.h"
+#include "app/state_folder.h"
 #include "app/state_lock.h"
 #include "base/io/files.h"
 #include "base/io/regular_file.h"

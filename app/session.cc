@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/session.h"
 
+#include "app/effective_cluster.h"
 #include "app/state_folder.h"
 #include "base/log.h"
 #include "lifecycle/rollout/overlay.h"
@@ -49,7 +50,7 @@ Result<LockedSession> LockedSession::open(const Options& options,
                                           std::unique_ptr<lifecycle::EffectiveCluster> live) {
   TRY_OK(prepareStateFolder(options.state));
   TRY(lock, acquireLock(options.state));
-  TRY(store, lifecycle::openStore(options.storeUrl()));  // makes the store of a new state folder
+  TRY(store, openStoreForWriting(options));  // makes the store of a new state folder
   store.reset();
   TRY(session, Session::openStored(options, std::move(live)));
   session->controller->exitOnSignals();

@@ -43,6 +43,43 @@ Result<std::string> previousPem(const fs::path& state, KeyPurpose purpose,
   return io::publicKeyIds(pem).front() == present_id ? std::string() : pem;
 }
 
+/// What was made here once, a line each. Beside the keys' folder, so that it outlives that.
+constexpr const char* kMadeFile = "keys.made";
+constexpr std::size_t kMaxMadeBytes = 4096;
+
+Result<std::string> madeOnce(const fs::path& state) {
+  auto text = io::readFile(state / kMadeFile, kMaxMadeBytes);
+  if (!text && text.error().code() == ErrorCode::NotFound) return std::string();
+  return text;
+}
+
+/// A new key in the place of a lost one would say nothing, and void what the old one has signed.
+/// `name`: as typed, or "ca".
+Result<void> requireNotLost(const fs::path& state, std::string_view name, const fs::path& file) {
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(file, error))) return {};
+  TRY(made, madeOnce(state));
+  if (("\n" + made).find(fmt::format("\n{}\n", name)) == std::string::npos) return {};
+  const auto anew = name == "ca"
+                        ? std::string(
+                              "Without one every node has to be imaged again, by a new state "
+                              "folder: they know the CA by its fingerprint (docs/keys.md)")
+                        : fmt::format(
+                              "If it is lost for good, what it has signed counts no more; make "
+                              "another: muster key rotate {} --lost",
+                              name);
+  return fail(ErrorCode::Conflict,
+              fmt::format("{} is missing, and was here: nothing was done. Restore it from a backup "
+                          "or from the site's other host. {}",
+                          file.string(), anew));
+}
+
+Result<void> noteMade(const fs::path& state, std::string_view name) {
+  TRY(made, madeOnce(state));
+  if (("\n" + made).find(fmt::format("\n{}\n", name)) != std::string::npos) return {};
+  return io::writeFileAtomic(state / kMadeFile, made + std::string(name) + "\n", kStateFileMode);
+}
+
 constexpr std::size_t kTemporaryLetters = 6;  ///< of io::writeFileAtomic, after mkostemp(3)
 
 /// Whether the name may be that of a write that was killed. No person's "….pem.backup" or date.
@@ -119,7 +156,9 @@ const io::SigningKey& Keys::of(KeyPurpose purpose) const {
 Result<io::SigningKey> loadKey(const fs::path& state, KeyPurpose purpose) {
   TRY_OK(prepareStateFolder(state));
   TRY_OK(io::makeDirs(folderOf(state), kStateFolderMode));
+  TRY_OK(requireNotLost(state, rowOf(purpose).name, fileOf(state, purpose)));
   TRY(key, io::SigningKey::loadOrCreate(fileOf(state, purpose)));
+  TRY_OK(noteMade(state, rowOf(purpose).name));
   TRY(previous, previousPem(state, purpose, key.id()));
   key.public_pem += previous;
   return std::move(key);
@@ -127,6 +166,7 @@ Result<io::SigningKey> loadKey(const fs::path& state, KeyPurpose purpose) {
 
 Result<std::string> publicKeyOf(const fs::path& state, KeyPurpose purpose) {
   const auto file = fileOf(state, purpose);
+  TRY_OK(requireNotLost(state, rowOf(purpose).name, file));
   if (std::error_code ignored; !fs::exists(file, ignored))
     return fail(ErrorCode::NotFound,
                 fmt::format("{} is not here: this state folder has no key for {} yet",
@@ -137,7 +177,9 @@ Result<std::string> publicKeyOf(const fs::path& state, KeyPurpose purpose) {
 
 Result<Keys> Keys::loadOrCreate(const fs::path& state) {
   TRY_OK(prepareStateFolder(state));
+  TRY_OK(requireNotLost(state, "ca", state / "ca" / "ca.key"));
   TRY(ca, io::CertificateAuthority::loadOrCreate(state / "ca", kCaName));
+  TRY_OK(noteMade(state, "ca"));
   TRY(images, loadKey(state, KeyPurpose::Images));
   TRY(certificates, loadKey(state, KeyPurpose::Certificates));
   TRY(firmware, loadKey(state, KeyPurpose::Firmware));
@@ -169,6 +211,19 @@ Result<io::SigningKey> rotateKey(const fs::path& state, KeyPurpose purpose) {
   // and not listed twice.
   TRY_OK(io::writeFileAtomic(previousOf(state, purpose), present.public_pem, 0644));
   TRY_OK(io::writeFileAtomic(fileOf(state, purpose), next.private_pem.reveal(), 0600));
+  return loadKey(state, purpose);
+}
+
+Result<io::SigningKey> replaceLostKey(const fs::path& state, KeyPurpose purpose) {
+  const auto file = fileOf(state, purpose);
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(file, error)))
+    return fail(ErrorCode::Conflict,
+                fmt::format("{} is there, so it is not lost; to change it: muster key rotate {}",
+                            file.string(), rowOf(purpose).name));
+  TRY(next, io::SigningKey::generate());
+  TRY_OK(io::makeDirs(folderOf(state), kStateFolderMode));
+  TRY_OK(io::writeFileAtomic(file, next.private_pem.reveal(), 0600));
   return loadKey(state, purpose);
 }
 

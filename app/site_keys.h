@@ -48,12 +48,12 @@ struct Keys {
   io::CertificateAuthority ca;
   io::SigningKey images, certificates, firmware, audit;
   const io::SigningKey& of(KeyPurpose purpose) const;
-  /// Makes what is missing. Errors: Conflict (two purposes have the same key), Corrupt, those of
-  /// the disk
+  /// Makes what was never there. Errors: Conflict (two purposes have the same key; one was here and
+  /// is missing), Corrupt, those of the disk
   static Result<Keys> loadOrCreate(const std::filesystem::path& state);
 };
 
-/// One key alone; made when it is missing.
+/// One key alone; made when there was none yet. Errors: Conflict (it was here, and is missing)
 Result<io::SigningKey> loadKey(const std::filesystem::path& state, KeyPurpose purpose);
 /// The public half (and the one before) without making anything. Errors: NotFound, Corrupt
 Result<std::string> publicKeyOf(const std::filesystem::path& state, KeyPurpose purpose);
@@ -63,6 +63,10 @@ Result<std::string> publicKeyOf(const std::filesystem::path& state, KeyPurpose p
 /// still verifies; the same command goes on. Errors: Conflict (a rotation is under way), those of
 /// the disk
 Result<io::SigningKey> rotateKey(const std::filesystem::path& state, KeyPurpose purpose);
+
+/// A new key in the place of one whose file is gone. Errors: Conflict (the file is there), those of
+/// the disk
+Result<io::SigningKey> replaceLostKey(const std::filesystem::path& state, KeyPurpose purpose);
 
 /// Ends the rotation: what the key before has signed counts no more. Answers where its public half
 /// is kept. Errors: NotFound (none is under way), those of the disk

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/state_folder.h"
 
+#include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/log.h"
 #include "lifecycle/store/store_loss.h"
 
 #include <fmt/format.h>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -84,6 +86,24 @@ Result<void> prepareStateFolder(const fs::path& state) {
 bool wasUsed(const fs::path& state) {
   std::error_code ignored;
   return fs::exists(state / lifecycle::kMarkOfUse, ignored);
+}
+
+void makeLockFiles(const fs::path& state) {
+  if (wasUsed(state)) return;
+  for (const char* name : {"turn", "lock", "keep"})
+    (void)io::Fd(::open((state / name).c_str(),
+                        O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kStateFileMode));
+}
+
+Result<std::string> holderOf(const std::filesystem::path& state, const std::string& host) {
+  const auto file = state / lifecycle::kMarkOfUse;
+  auto id = io::readFile(file, 64);
+  if (!id) {
+    id = io::randomToken(6);
+    makeLockFiles(state);
+    TRY_OK(io::writeFileAtomic(file, *id, kStateFileMode));
+  }
+  return fmt::format("{} ({})", host, *id);
 }
 
 }  // namespace muster::app

@@ -6,6 +6,7 @@
 #include "base/result.h"
 
 #include <filesystem>
+#include <string>
 
 namespace muster::app {
 
@@ -22,5 +23,13 @@ Result<void> prepareStateFolder(const std::filesystem::path& state);
 /// Whether a muster has worked with it: from then on a store, or a lock's file, that is not there
 /// was taken away.
 bool wasUsed(const std::filesystem::path& state);
+
+/// The files of the locks (state_lock.h), in a folder that no muster has used yet: one that lacks
+/// later was taken away.
+void makeLockFiles(const std::filesystem::path& state);
+
+/// Unique among the controllers of one store, the same after a restart: only one process at a time
+/// holds a state folder's lock.
+Result<std::string> holderOf(const std::filesystem::path& state, const std::string& host);
 
 }  // namespace muster::app

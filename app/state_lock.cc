@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 
-#include <fcntl.h>
-
 #include <iostream>
 #include <thread>
 
@@ -21,18 +19,10 @@ constexpr std::chrono::seconds kAcquireTimeout{
 
 constexpr auto kNoticeTimeout = 3 * kLockLookPeriod;
 
-/// In a folder that no muster has used yet, so that a file which lacks later was taken away.
-void makeFiles(const std::filesystem::path& state) {
-  if (wasUsed(state)) return;
-  for (const char* name : {"turn", "lock", "keep"})
-    (void)io::Fd(::open((state / name).c_str(),
-                        O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kStateFileMode));
-}
-
 /// Tries once. A file that was taken away may still be locked by who cannot be seen: he is given
 /// the time to notice.
 Result<io::FileLock> take(const std::filesystem::path& file) {
-  makeFiles(file.parent_path());
+  makeLockFiles(file.parent_path());
   std::error_code ignored;
   const bool was_there = std::filesystem::exists(std::filesystem::symlink_status(file, ignored));
   auto lock = io::FileLock::take(file);

@@ -4,6 +4,7 @@
 #include "base/main_guard.h"
 #include "base/printable.h"
 #include "base/utf8.h"
+#include "base/version.h"
 #include "cli/arguments/arguments.h"
 #include "cli/exit_code.h"
 
@@ -70,7 +71,8 @@ constexpr std::array kReasons{"reason", "accept", "allow-wipe"};
 /// What no argument may be. An empty one is a script's variable that was not set, and would often
 /// stand for "all"; control characters would make lines of their own in lists and logs.
 std::string refusalOf(const std::string& value) {
-  if (value.empty()) return "must not be empty; leave it out, or see whether a variable was set";
+  if (value.find_first_not_of(' ') == std::string::npos)
+    return "must not be empty; leave it out, or see whether a variable was set";
   const auto control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
   if (std::ranges::any_of(value, control)) return "must not hold line breaks or control characters";
   return {};
@@ -98,6 +100,7 @@ int run(int argc, char** argv) {
   call.options.command_line = journaled(argc, argv) + app::sudoClaimText();
   const auto foreign = splitForeignCommand(argc, argv);
   CLI::App app{"muster: from bare metal to a trusted pool"};
+  app.set_version_flag("--version", fmt::format("muster {}", kVersion), "Print the version");
   app.require_subcommand(1);
   app.fallthrough();
   addGlobalOptions(app, call.options);

@@ -14,6 +14,7 @@
 #include "agent/core/task_table.h"
 #include "base/async/change_notifier.h"
 #include "base/clock.h"
+#include "base/version.h"
 #include "wire/controllers.h"
 #include "wire/delta_poll.h"
 #include "wire/health.h"
@@ -29,7 +30,7 @@
 
 namespace muster::agent {
 
-inline constexpr std::string_view kAgentVersion = "0.1.0";
+inline constexpr std::string_view kAgentVersion = kVersion;
 inline constexpr std::chrono::milliseconds kFirstBackoff{250};
 inline constexpr std::chrono::seconds kLongestBackoff{
     5};  ///< a restarted controller is found within this

@@ -37,6 +37,9 @@ std::unexpected<Error> failErrno(int error, std::string_view what, const fs::pat
       return fail(ErrorCode::Denied, text);
     case EEXIST:
       return fail(ErrorCode::Conflict, text);
+    case ELOOP:
+    case ENAMETOOLONG:
+      return fail(ErrorCode::InvalidInput, text);
     case ENOSPC:
     case EDQUOT:
     case EMFILE:
@@ -74,8 +77,11 @@ Fd::~Fd() {
 int Fd::release() { return std::exchange(fd_, -1); }
 
 Result<std::string> readFile(const fs::path& path, std::size_t max_bytes) {
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) return failErrno(errno, "open", path);
+  // A FIFO's reader waits for its writer, who may never come.
+  if (struct stat status{}; ::fstat(fd.get(), &status) == 0 && S_ISFIFO(status.st_mode))
+    return fail(ErrorCode::InvalidInput, fmt::format("{} is a FIFO, not a file", path.string()));
   std::string out;
   for (;;) {  // not by size: files of /proc have none
     const auto old = out.size();

@@ -28,9 +28,10 @@ std::string kindOf(mode_t mode) {
 
 std::unexpected<Error> failErrno(int error, std::string_view what,
                                  const std::filesystem::path& path) {
-  const auto code = error == ENOENT || error == ENOTDIR ? ErrorCode::NotFound
-                    : error == EACCES || error == EPERM ? ErrorCode::Denied
-                                                        : ErrorCode::Internal;
+  const auto code = error == ENOENT || error == ENOTDIR       ? ErrorCode::NotFound
+                    : error == EACCES || error == EPERM       ? ErrorCode::Denied
+                    : error == ELOOP || error == ENAMETOOLONG ? ErrorCode::InvalidInput
+                                                              : ErrorCode::Internal;
   return fail(code, fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(error)));
 }
 

@@ -50,7 +50,8 @@ void addRecords(CLI::App& app, Invocation& call) {
   auto [events_command, events_args] =
       addCommand(app, "events", "List what has happened", call, events);
   events_command.add_option("node", events_args.node, "Only this node");
-  events_command.add_option("--limit", events_args.limit, "Only this many, the newest");
+  events_command.add_option("--limit", events_args.limit, "Only this many, the newest")
+      ->capture_default_str();
   auto [history_command, history_args] = addCommand(
       app, "history", "Show who ran which plan, and how each action ended", call, history);
   history_command.add_option(

@@ -57,6 +57,11 @@ void addKeys(CLI::App& app, Invocation& call) {
                                  "Finish the rotation: signatures of the previous key are no "
                                  "longer accepted");
   rotate
+      .add_flag("--lost", args.lost,
+                "The key's file is gone: create a new one; what the lost one has signed no longer "
+                "counts")
+      ->excludes(finish);
+  rotate
       .add_flag("--force", args.force,
                 "With --finish: also when nodes have certificates of the previous key; these "
                 "become void")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // plan and apply.
 #include "app/apply.h"
+#include "app/output_file.h"
 #include "app/plan.h"
 #include "base/io/files.h"
 #include "base/io/regular_file.h"
@@ -26,7 +27,7 @@ int plan(const app::Options& options, const PlanArgs& args) {
     std::cout << planText(plan) << bmcTrustText(made->cluster()) << slownessText(made->slowness);
   if (!options.json && !plan.empty()) std::cout << gateway::describeProofs(made->cluster());
   if (!args.out.empty())
-    if (const auto written = io::writeNamedFile(args.out, plan.toJson()); !written)
+    if (const auto written = app::writeOutputFile(options, args.out, plan.toJson()); !written)
       return report(written.error());
   return kOk;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // erase: the disks of one node, for good. Without --confirm only the plan is shown.
 #include "app/erase.h"
+#include "app/output_file.h"
 
 #include "base/io/files.h"
 #include "cli/commands/lifecycle.h"
@@ -18,7 +19,7 @@ int refuse(std::string why) {
 
 int printReport(const app::Options& options, const EraseArgs& args, const std::string& json) {
   if (!args.out.empty())
-    if (const auto written = io::writeNamedFile(args.out, json + "\n"); !written)
+    if (const auto written = app::writeOutputFile(options, args.out, json + "\n"); !written)
       return report(written.error());
   std::cout << (options.json ? json + "\n" : provision::erasureText(json));
   return kOk;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // fabric diff, plan, plot, render, qos-check, health, rehearse.
 #include "app/fabric_reports.h"
+#include "app/output_file.h"
 
 #include "base/io/files.h"
 #include "cli/commands/fabric.h"
@@ -21,12 +22,12 @@ namespace {
 
 constexpr std::size_t kProgressInterval = 10;  ///< faults between two lines on a terminal
 
-int write(const std::filesystem::path& file, const std::string& text) {
+int write(const app::Options& options, const std::filesystem::path& file, const std::string& text) {
   if (file.empty()) {
     std::cout << text;
     return kOk;
   }
-  const auto written = io::writeNamedFile(file, text);
+  const auto written = app::writeOutputFile(options, file, text);
   return written ? int{kOk} : report(written.error());
 }
 
@@ -65,12 +66,12 @@ int fabricPlan(const app::Options& options, const FabricPlanArgs& args) {
   const auto sheet = app::cablingSheet(options, args.rack);
   if (!sheet) return report(sheet.error());
   std::cerr << sheet->summary;
-  return write(args.out, sheet->csv);
+  return write(options, args.out, sheet->csv);
 }
 
 int fabricPlot(const app::Options& options, const FabricPlotArgs& args) {
   const auto svg = app::plotFabric(options, args.request);
-  return svg ? write(args.out, *svg) : report(svg.error());
+  return svg ? write(options, args.out, *svg) : report(svg.error());
 }
 
 int fabricRender(const app::Options& options, const FabricRenderArgs& args) {
@@ -80,7 +81,7 @@ int fabricRender(const app::Options& options, const FabricRenderArgs& args) {
   for (const auto& file : rendered->files) {
     const auto path = args.folder / file.path;
     auto written = io::makeDirs(path.parent_path());
-    if (written) written = io::writeNamedFile(path, file.content);
+    if (written) written = app::writeOutputFile(options, path, file.content);
     if (!written) return report(written.error());
     std::cout << path.string() << '\n';
   }

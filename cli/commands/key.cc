@@ -56,6 +56,16 @@ int finish(const app::Options& options, app::KeyPurpose purpose, bool force) {
   return kOk;
 }
 
+int replaceLost(const app::Options& options, app::KeyPurpose purpose) {
+  const auto id = app::replaceLostSiteKey(options, purpose);
+  if (!id) return report(id.error());
+  std::cout << fmt::format(
+      "{}: key {} signs from now on; what the lost one has signed no longer "
+      "counts\n{}\n",
+      app::rowOf(purpose).name, *id, afterRotation(purpose));
+  return kOk;
+}
+
 }  // namespace
 
 int keyList(const app::Options& options) {
@@ -92,6 +102,7 @@ int keyShow(const app::Options& options, const KeyShowArgs& args) {
 int keyRotate(const app::Options& options, const KeyRotateArgs& args) {
   const auto purpose = app::parseKeyPurpose(args.purpose);
   if (!purpose) return report(purpose.error());
+  if (args.lost) return replaceLost(options, *purpose);
   return args.finish ? finish(options, *purpose, args.force) : start(options, *purpose);
 }
 

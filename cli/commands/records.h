@@ -31,6 +31,7 @@ int keyShow(const app::Options& options, const KeyShowArgs& args);
 struct KeyRotateArgs {
   std::string purpose;
   bool finish = false;  ///< end the rotation instead of beginning one
+  bool lost = false;    ///< its file is gone: make another
   bool force = false;   ///< although nodes still hold certificates of the key before
 };
 int keyRotate(const app::Options& options, const KeyRotateArgs& args);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // validate report, validate baseline: from the store's measurements alone; no node is asked.
 #include "app/measurements.h"
+#include "app/output_file.h"
 #include "base/io/files.h"
 #include "base/json_output.h"
 #include "cli/commands/validate.h"
@@ -17,13 +18,15 @@ using validate::history::Statistics;
 
 constexpr std::size_t kShown = 40;  ///< alarms on the screen
 
-Result<void> writeFiles(const app::MeasurementsReport& measured, const ValidateReportArgs& args) {
+Result<void> writeFiles(const app::Options& options, const app::MeasurementsReport& measured,
+                        const ValidateReportArgs& args) {
   if (!args.html.empty())
-    TRY_OK(io::writeNamedFile(args.html, toHtml(measured.statistics, measured.subject)));
+    TRY_OK(app::writeOutputFile(options, args.html, toHtml(measured.statistics, measured.subject)));
   if (!args.json.empty())
-    TRY_OK(io::writeNamedFile(args.json, toJson(measured.statistics, measured.subject)));
+    TRY_OK(app::writeOutputFile(options, args.json, toJson(measured.statistics, measured.subject)));
   if (!args.junit.empty())
-    TRY_OK(io::writeNamedFile(args.junit, toJunit(measured.statistics, measured.subject)));
+    TRY_OK(
+        app::writeOutputFile(options, args.junit, toJunit(measured.statistics, measured.subject)));
   return {};
 }
 
@@ -63,7 +66,8 @@ void print(const Statistics& statistics) {
 int validateReport(const app::Options& options, const ValidateReportArgs& args) {
   const auto measured = measure(options, args.request);
   if (!measured) return report(measured.error());
-  if (const auto written = writeFiles(*measured, args); !written) return report(written.error());
+  if (const auto written = writeFiles(options, *measured, args); !written)
+    return report(written.error());
   if (options.json)
     std::cout << toJson(measured->statistics, measured->subject);
   else

@@ -9,6 +9,8 @@ namespace muster::inventory {
 
 namespace {
 
+constexpr std::size_t kMaxColumns = 256;
+
 /// Splits the text into records. Columns are bytes from 1; a quoted field may span lines, but no
 /// cell of ours may.
 class Scanner {
@@ -28,6 +30,13 @@ class Scanner {
     bool good = true;
     while (true) {
       good = cell(row) && good;
+      if (row.cells.size() > kMaxColumns) {
+        diagnostics_.error({file_, line_, column_},
+                           fmt::format("more than {} columns", kMaxColumns),
+                           "this is no list of nodes; name the right file");
+        skipLine();
+        return false;
+      }
       if (atEnd() || peek() != delimiter_) break;
       advance();
     }

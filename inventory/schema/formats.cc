@@ -68,6 +68,17 @@ Result<void> checkSha256(std::string_view text) {
   return {};
 }
 
+/// A group address is no machine's: nothing would ever answer. Source: IEEE 802-2014, 8.2.2
+Result<void> checkMac(std::string_view text) {
+  const auto second = text.size() < 2 ? '0' : text[1];
+  const bool group = std::string_view("13579bdfBDF").find(second) != std::string_view::npos;
+  if (!group) return {};
+  return fail(
+      ErrorCode::InvalidInput,
+      "it is a group address (multicast or broadcast), which no machine has; see its label, "
+      "or: ip link");
+}
+
 Result<void> checkVersion(std::string_view text) {
   constexpr std::size_t kMaxVersionBytes = 128;
   const auto bare = trimmedVersion(text);

@@ -8,6 +8,7 @@ namespace muster::inventory {
 
 Result<void> checkHostName(std::string_view text);
 Result<void> checkSha256(std::string_view text);
+Result<void> checkMac(std::string_view text);
 Result<void> checkVersion(std::string_view text);
 Result<void> checkFingerprint(std::string_view text);
 Result<void> checkSshHostKey(std::string_view text);
@@ -46,7 +47,7 @@ inline constexpr TextFormat kSshHostKey{"a host key, TYPE and BASE64",
 inline constexpr TextFormat kMac{"a MAC address",
                                  "^([0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}|[0-9A-Fa-f]{2}(-[0-9A-Fa-f]{"
                                  "2}){5}|[0-9A-Fa-f]{4}([.][0-9A-Fa-f]{4}){2}|[0-9A-Fa-f]{12})$",
-                                 "52:54:00:20:00:01", acceptAny};
+                                 "52:54:00:20:00:01", checkMac};
 inline constexpr TextFormat kIpv4{"an IPv4 address", R"(^(\d{1,3}\.){3}\d{1,3}$)", "10.20.1.1",
                                   acceptAny};
 inline constexpr TextFormat kCidr{"a network in CIDR form", R"(^(\d{1,3}\.){3}\d{1,3}/\d{1,2}$)",

@@ -46,6 +46,40 @@ TEST_F(SiteKeysTest, aKeyThatIsCopiedToAnotherPurposeIsRefused) {
   EXPECT_THAT(refused.error().text(), HasSubstr("certificates and audit"));
 }
 
+TEST_F(SiteKeysTest, aKeyThatIsLostIsNotMadeAnewWithoutAWord) {
+  ASSERT_TRUE(app::Keys::loadOrCreate(state()));
+  for (const auto& row : app::kKeyPurposes) {
+    const auto file = state() / "keys" / row.file;
+    const auto lost = app::loadKey(state(), row.purpose)->id();
+    ASSERT_TRUE(std::filesystem::remove(file));
+    for (const auto& refused :
+         {app::Keys::loadOrCreate(state()).error(), app::loadKey(state(), row.purpose).error(),
+          app::publicKeyOf(state(), row.purpose).error()}) {
+      EXPECT_EQ(refused.code(), ErrorCode::Conflict);
+      EXPECT_THAT(refused.text(), testing::AllOf(HasSubstr("was here"), HasSubstr("--lost")));
+    }
+    EXPECT_FALSE(std::filesystem::exists(file));
+    const auto next = app::replaceLostKey(state(), row.purpose);
+    ASSERT_TRUE(next) << next.error().str();
+    EXPECT_NE(next->id(), lost);
+    EXPECT_EQ(app::replaceLostKey(state(), row.purpose).error().code(), ErrorCode::Conflict)
+        << "it is there";
+  }
+  std::filesystem::remove_all(state() / "ca");
+  std::filesystem::remove_all(state() / "keys");
+  const auto refused = app::Keys::loadOrCreate(state());
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().text(), HasSubstr("imaged again"));
+}
+
+TEST_F(SiteKeysTest, aFifoInPlaceOfAKeyHoldsNobodyUp) {
+  ASSERT_TRUE(io::makeDirs(state() / "keys"));
+  ASSERT_EQ(::mkfifo((state() / "keys/signing.pem").c_str(), 0600), 0);
+  const auto refused = app::loadKey(state(), app::KeyPurpose::Certificates);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().text(), HasSubstr("is a FIFO"));
+}
+
 TEST_F(SiteKeysTest, theOnlyKeyOfAnOldSiteGoesOnSigningCertificates) {
   const auto old = io::SigningKey::loadOrCreate(state() / "keys/signing.pem");
   const auto keys = app::Keys::loadOrCreate(state());

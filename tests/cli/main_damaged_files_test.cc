@@ -40,7 +40,7 @@ class DamagedFiles : public ::testing::Test {
     EXPECT_THAT(ended.err, AllOf(HasSubstr("plan.json"), HasSubstr(why)));
     EXPECT_LT(ended.err.size(), kMostWords) << why;
     EXPECT_EQ(ended.out, "");
-    EXPECT_FALSE(std::filesystem::exists(folder_ / "state/lock")) << why;
+    EXPECT_FALSE(folder_.wasLocked()) << why;
   }
   MusterFolder folder_;
 };

@@ -65,6 +65,7 @@ TEST_F(CliTest, noArgumentIsEmptyOrHoldsALineBreak) {
     EXPECT_THAT(ended.err + ended.out, HasSubstr("must not be empty")) << words.front();
   }
   EXPECT_EQ(folder_.muster({"plan", "--nodes="}).code, kUsage);
+  EXPECT_EQ(folder_.muster({"quarantine", "add", "gpu001", "--reason", "  "}).code, kUsage);
   const auto forged =
       folder_.muster({"quarantine", "add", "gpu001", "--reason", "fan\ngpu002  root  all is well"});
   EXPECT_EQ(forged.code, kUsage);
@@ -73,6 +74,33 @@ TEST_F(CliTest, noArgumentIsEmptyOrHoldsALineBreak) {
       folder_.muster({"quarantine", "add", "gpu001", "--reason", std::string(100'000, 'x')});
   EXPECT_EQ(endless.code, kUsage);
   EXPECT_THAT(endless.err + endless.out, HasSubstr("must not be longer than 2000 bytes"));
+}
+
+TEST_F(CliTest, aStoreOfShortCommandsThatIsLostIsNoNewOne) {
+  ASSERT_EQ(folder_.muster({"quarantine", "add", "gpu001", "--reason", "fan"}).code, kOk);
+  for (const bool emptied : {true, false}) {
+    for (const char* suffix : {"-wal", "-shm", ""})
+      std::filesystem::remove(folder_ / ("state/muster.db" + std::string(suffix)));
+    if (emptied) folder_.write("state/muster.db", "");
+    for (const std::vector<std::string>& words :
+         std::vector<std::vector<std::string>>{{"quarantine", "list"},
+                                               {"audit", "verify"},
+                                               {"status"},
+                                               {"why", "gpu001"},
+                                               {"events"},
+                                               {"cert", "verify"},
+                                               {"quarantine", "add", "gpu002", "--reason", "x"}}) {
+      const auto refused = folder_.muster(words);
+      EXPECT_NE(refused.code, kOk) << words.front();
+      EXPECT_THAT(refused.err, HasSubstr("its folder was in use")) << words.front();
+    }
+  }
+}
+
+TEST_F(CliTest, theVersionIsPrinted) {
+  const auto said = folder_.muster({"--version"});
+  EXPECT_EQ(said.code, kOk);
+  EXPECT_THAT(said.out, testing::StartsWith("muster 0."));
 }
 
 TEST_F(CliTest, aWatchEndsOnASignal) {
@@ -162,8 +190,7 @@ TEST_F(CliTest, plansFromStoredFactsWithoutStartingAnything) {
                        {"gpu001/enrolled", "gpu001/image", "gpu002/enrolled", "gpu002/image"}));
   EXPECT_EQ(json::parse(folder_.muster({"plan", "--no-refresh", "--json"}).out)["hash"],
             plan["hash"]);
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "state/lock"))
-      << "only those that observe or act take the lock";
+  EXPECT_FALSE(folder_.wasLocked()) << "only those that observe or act take the lock";
   EXPECT_FALSE(std::filesystem::exists(folder_ / "state/run/netboot"));
 }
 
@@ -179,7 +206,7 @@ TEST_F(CliTest, savedPlanThatWasAlteredIsRefusedBeforeAnythingStarts) {
   const auto ended = folder_.muster({"apply", (folder_ / "plan.json").string()});
   EXPECT_EQ(ended.code, kFailed);
   EXPECT_THAT(ended.err, AllOf(HasSubstr("plan.json"), HasSubstr("hash")));
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "state/lock"));
+  EXPECT_FALSE(folder_.wasLocked());
 }
 
 TEST_F(CliTest, savedPlanOfAnotherInventoryIsRefusedBeforeAnythingStarts) {
@@ -193,7 +220,7 @@ TEST_F(CliTest, savedPlanOfAnotherInventoryIsRefusedBeforeAnythingStarts) {
   const auto ended = folder_.muster({"apply", (folder_ / "plan.json").string()});
   EXPECT_EQ(ended.code, kFailed);
   EXPECT_THAT(ended.err, AllOf(HasSubstr("inventory"), HasSubstr("muster plan --out")));
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "state/lock"));
+  EXPECT_FALSE(folder_.wasLocked());
 }
 
 TEST_F(CliTest, savedPlanAndNodesExcludeEachOther) {

@@ -26,6 +26,13 @@ class MusterFolder {
   }
   std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
 
+  /// Whether a process has held the state folder's lock: it wrote its pid into the file.
+  bool wasLocked() const {
+    std::error_code not_there;
+    const auto bytes = std::filesystem::file_size(folder_ / "state/lock", not_there);
+    return !not_there && bytes > 0;
+  }
+
   /// `words` as typed behind "muster".
   io::Command command(std::vector<std::string> words) const {
     io::Command command{(binFolder() / "muster").string(), std::move(words)};

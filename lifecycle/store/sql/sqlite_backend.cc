@@ -85,7 +85,8 @@ class SqliteBackend final : public Backend {
 
 Failure SqliteBackend::explain(const soci::soci_error& error, soci::session&) const {
   const auto* own = dynamic_cast<const soci::sqlite3_soci_error*>(&error);
-  return {explain(own ? own->result() : SQLITE_ERROR, error.get_error_message())};
+  const int code = own ? own->result() : SQLITE_ERROR;
+  return {explain(code, sqlite_api::sqlite3_errstr(code))};
 }
 
 Error SqliteBackend::explain(int code, const std::string& text) const {

@@ -24,7 +24,7 @@ class RolloutCliTest : public ::testing::Test {
     words.insert(words.begin(), "rollout");
     const auto ended = folder_.muster(words);
     EXPECT_EQ(ended.code, kFailed) << ended.out;
-    EXPECT_FALSE(std::filesystem::exists(folder_ / "state/lock")) << "nothing was started";
+    EXPECT_FALSE(folder_.wasLocked()) << "nothing was started";
     return ended.err;
   }
   MusterFolder folder_;

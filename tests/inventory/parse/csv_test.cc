@@ -77,5 +77,10 @@ TEST_F(CsvTest, refusesAnEmptyFile) {
   EXPECT_THAT(complaints(), ElementsAre(HasSubstr("no header row")));
 }
 
+TEST_F(CsvTest, aRowOfAnotherKindOfFileIsNotReadToItsEnd) {
+  parse("name,mac\n" + std::string(1'000'000, ',') + "\ngpu001,x\n");
+  EXPECT_THAT(complaints(), ElementsAre(HasSubstr("t.csv:2:257: error: more than 256 columns")));
+}
+
 }  // namespace
 }  // namespace muster::inventory

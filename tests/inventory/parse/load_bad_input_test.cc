@@ -268,6 +268,8 @@ const Mistake kMistakes[] = {
      "\"login[1-3]\", profile:", "3 names, but nothing says their addresses", "from: FILE.csv"},
     {"noMac", "mac: \"52:54:00:20:01:01\", ", "", "{names: login1, profil",
      "the key \"mac\" is missing", "FILE.csv"},
+    {"macOfAGroup", "52:54:00:20:01:01", "ff:ff:ff:ff:ff:ff", "\"ff:ff:ff", "group address",
+     "ip link"},
     {"macTwice", "52:54:00:20:01:01", "52-54-00-20-00-02", "\"52-54-00-20-00-02\", a",
      "the MAC 52:54:00:20:00:02 of login1 is also that of gpu002", "racks.csv:3:14"},
     {"addressTwice", "address: 10.20.2.1", "address: 10.20.1.2", "10.20.1.2, bmc: \"libvi",
