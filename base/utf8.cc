@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/utf8.h"
 
+#include <cstring>
+
 namespace muster {
 
 namespace {
@@ -25,6 +27,17 @@ constexpr Lead leadOf(unsigned char byte) {
   return {0, 0, 0};
 }
 
+/// Where the ASCII that begins at `at` ends; eight bytes at once.
+std::size_t asciiEnd(std::string_view text, std::size_t at) {
+  constexpr std::uint64_t kHighBits = 0x8080'8080'8080'8080;
+  for (std::uint64_t word = 0; at + sizeof word <= text.size(); at += sizeof word) {
+    std::memcpy(&word, text.data() + at, sizeof word);
+    if ((word & kHighBits) != 0) break;
+  }
+  while (at < text.size() && byteOf(text, at) < 0x80) ++at;
+  return at;
+}
+
 }  // namespace
 
 CodePoint codePointAt(std::string_view text, std::size_t at) {
@@ -44,6 +57,11 @@ std::string validUtf8(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (std::size_t at = 0; at < text.size();) {
+    if (const auto end = asciiEnd(text, at); end > at) {
+      out += text.substr(at, end - at);
+      at = end;
+      continue;
+    }
     const auto point = codePointAt(text, at);
     out += point.valid ? text.substr(at, point.bytes) : kReplacement;
     at += point.bytes;

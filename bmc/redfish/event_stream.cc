@@ -24,16 +24,19 @@ std::string shortened(std::string text) {
 
 Result<std::vector<EventReader::Event>> EventReader::take(std::string_view bytes) {
   std::vector<Event> out;
-  for (const char c : bytes) {
-    if (std::exchange(skip_newline_, false) && c == '\n') continue;  // of CR LF
-    if (c != '\n' && c != '\r') {
-      rest_ += c;
-      if (rest_.size() + data_.size() > kMaxEventBytes)
-        return fail(ErrorCode::Corrupt,
-                    fmt::format("an event is larger than {} bytes", kMaxEventBytes));
+  while (!bytes.empty()) {
+    if (std::exchange(skip_newline_, false) && bytes.front() == '\n') {  // of CR LF
+      bytes.remove_prefix(1);
       continue;
     }
-    skip_newline_ = c == '\r';
+    const auto end = std::min(bytes.find_first_of("\r\n"), bytes.size());
+    rest_ += bytes.substr(0, end);
+    if (rest_.size() + data_.size() > kMaxEventBytes)
+      return fail(ErrorCode::Corrupt,
+                  fmt::format("an event is larger than {} bytes", kMaxEventBytes));
+    if (end == bytes.size()) break;
+    skip_newline_ = bytes[end] == '\r';
+    bytes.remove_prefix(end + 1);
     line(rest_, out);
     rest_.clear();
   }

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bmc/redfish/firmware_inventory.h"
 
+#include "base/utf8.h"
 #include "inventory/model/firmware.h"
 
 namespace muster::bmc {
 namespace {
 
 constexpr std::size_t kMaxInventory = 1024;
+constexpr std::size_t kMaxVersionBytes =
+    1024;  ///< kept, shown and matched; declared ones are shorter
+static_assert(kMaxVersionBytes > muster::inventory::kMaxComparedBytes);  // a cut one is none
 constexpr std::string_view kInstalled = "Installed-", kPrevious = "Previous-";
 
 /// What an iDRAC's id names: "Installed-0-1.4.0__BIOS.Setup.1-1".
@@ -24,6 +28,11 @@ std::string memberName(const std::string& uri, const Json& json, InventoryKey ke
 }
 
 }  // namespace
+
+std::string versionAt(const Json& json) {
+  const auto text = textAt(json, "Version");
+  return std::string(cutToBytes(muster::inventory::trimmedVersion(text), kMaxVersionBytes));
+}
 
 Async<FirmwareInventory::Contents> FirmwareInventory::read() {
   CO_TRY(at, co_await resources_.uris());
@@ -49,12 +58,11 @@ Async<FirmwareInventory::Contents> FirmwareInventory::read() {
       inventory.previous[fqddOf(lastSegment(m.uri), kPrevious)] = m;
     if (name.empty()) continue;
     if (uses[name] > 1) name = lastSegment(m.uri);
-    inventory.items.push_back(
-        {name,
-         std::string(muster::inventory::trimmedVersion(textAt(m.json, "Version"))),
-         boolAt(m.json, "Updateable").value_or(false),
-         {},
-         textAt(m.json, "Status/State") == kUpdating});
+    inventory.items.push_back({name,
+                               versionAt(m.json),
+                               boolAt(m.json, "Updateable").value_or(false),
+                               {},
+                               textAt(m.json, "Status/State") == kUpdating});
     inventory.uri_by_name[name] = m.uri;
     if (auto related = linksAt(m.json, "RelatedItem"); !related.empty())
       inventory.related_by_name[name] = std::move(related.front());

@@ -13,6 +13,9 @@ namespace muster::bmc {
 /// Status/State of a member while an image of it is being written.
 inline constexpr std::string_view kUpdating = "Updating";
 
+/// What a member or an image says of itself, without blanks at its ends, and not without end.
+std::string versionAt(const Json& json);
+
 class FirmwareInventory {
  public:
   explicit FirmwareInventory(RedfishResources& resources) : resources_(resources) {}

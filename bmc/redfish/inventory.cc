@@ -23,6 +23,7 @@ constexpr std::size_t kMaxSurveyedChassis = 64;
 constexpr std::size_t kMaxSurveyedAdapters = 32;
 constexpr std::size_t kMaxPorts = 32;
 constexpr std::size_t kMaxPcieDevices = 256;
+constexpr std::size_t kMaxAdapterMacs = 512;  ///< each new one is compared with all
 
 void addMac(std::vector<std::string>& macs, const std::string& text) {
   const auto mac = Mac::parse(text);
@@ -247,8 +248,10 @@ Async<std::vector<Survey::Gpu>> RedfishInventory::gpus() {
 /// Supermicro lists the GPUs of its HGX machines only among the chassis' PCIe devices (capture).
 Async<std::vector<Survey::Gpu>> RedfishInventory::gpusOfChassis(std::vector<Member> systems) {
   std::vector<Survey::Gpu> found;
+  std::size_t seen = 0;
   for (const Member& system : systems) {
     for (const auto& chassis : linksAt(system.json, "Links/Chassis")) {
+      if (++seen > kMaxSurveyedChassis) co_return found;
       auto box = co_await resources_.session().get(chassis);
       const auto place = box ? linkAt(box->body, "PCIeDevices") : std::string();
       if (place.empty()) continue;
@@ -301,7 +304,8 @@ Async<std::vector<std::string>> RedfishInventory::macsOfAdapters() {
       if (!functions) continue;
       for (const Member& function : functions->found)
         for (const char* field : {"Ethernet/PermanentMACAddress", "Ethernet/MACAddress"})
-          addMac(macs, textAt(function.json, field));
+          if (macs.size() < kMaxAdapterMacs) addMac(macs, textAt(function.json, field));
+      if (macs.size() == kMaxAdapterMacs) co_return macs;
     }
   }
   co_return macs;

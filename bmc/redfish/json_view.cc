@@ -116,6 +116,7 @@ Json parseLenient(std::string_view text) {
 std::string serviceMessage(const Json& body) {
   std::string out;
   for (const Json* entry : messagesOf(body)) {
+    if (out.size() > kMaxMessageBytes) break;  // of what may be megabytes of messages
     const std::string message = textAt(*entry, "Message");
     if (message.empty() || out.find(message) != std::string::npos) continue;
     out += (out.empty() ? "" : "; ") + message;

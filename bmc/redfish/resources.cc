@@ -151,8 +151,9 @@ Async<BmcIdentity> RedfishResources::dialectOf(Json root, Member system, Member 
   BmcIdentity who{
       vendorOf(root), own.manufacturer, own.model, textAt(manager.json, "FirmwareVersion"), {}};
   if (own.model.empty()) {
-    for (const auto& uri : linksAt(system.json, "Links/Chassis")) {
-      if (who.other_models.size() >= kMaxLinkedChassis) break;
+    auto linked = linksAt(system.json, "Links/Chassis");
+    if (linked.size() > kMaxLinkedChassis) linked.resize(kMaxLinkedChassis);
+    for (const auto& uri : linked) {
       auto chassis = co_await session_->get(uri);
       if (!chassis && chassis.error().code() == ErrorCode::NotFound) continue;
       if (!chassis) co_return fail(std::move(chassis.error()));

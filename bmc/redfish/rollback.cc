@@ -59,9 +59,7 @@ class UpdateFromPrevious final : public RollbackStrategy {
     const auto known = inventory.previous.find(component);
     if (known == inventory.previous.end())
       co_return fail(noPreviousImage(services_.resources, component));
-    co_return PreviousImage{
-        std::string(inventory::trimmedVersion(textAt(known->second.json, "Version"))),
-        known->second.uri};
+    co_return PreviousImage{versionAt(known->second.json), known->second.uri};
   }
   Async<void> order(std::string component, PreviousImage image) override {
     CO_TRY(at, co_await services_.resources.uris());
@@ -116,8 +114,7 @@ class ActivatePrevious final : public RollbackStrategy {
     for (const auto& uri : linksAt(manager.body, "Links/SoftwareImages")) {
       if (uri == own->second) continue;
       CO_TRY(image, co_await services_.resources.session().get(uri));
-      co_return PreviousImage{std::string(inventory::trimmedVersion(textAt(image.body, "Version"))),
-                              uri};
+      co_return PreviousImage{versionAt(image.body), uri};
     }
     co_return fail(none);
   }

@@ -2,6 +2,7 @@
 #include "inventory/model/firmware.h"
 
 #include "base/json_output.h"
+#include "base/utf8.h"
 
 #include <fmt/format.h>
 #include <fnmatch.h>
@@ -14,6 +15,8 @@
 
 namespace muster::inventory {
 namespace {
+
+constexpr std::size_t kShownVersionBytes = 60;
 
 bool isDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 bool isHex(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
@@ -165,9 +168,15 @@ std::optional<std::weak_ordering> comparedVersions(std::string_view a, std::stri
 
 Result<std::string> comparablePart(const std::string& pattern, std::string_view version) {
   const auto text = trimmedVersion(version);
+  if (text.size() > kMaxComparedBytes)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("the version \"{}…\" has {} bytes; at most {} are compared",
+                            cutToBytes(text, kShownVersionBytes), text.size(), kMaxComparedBytes));
   if (pattern.empty()) return std::string(text);
   try {
-    const std::regex regex(pattern, std::regex::ECMAScript);
+    // By default libstdc++ calls itself once a character of what a BMC says, and some patterns take
+    // it exponential time. This executor does neither, and refuses back-references.
+    const std::regex regex(pattern, std::regex::ECMAScript | std::regex_constants::__polynomial);
     std::match_results<std::string_view::const_iterator> found;
     if (std::regex_search(text.begin(), text.end(), found, regex)) {
       const auto& part = found.size() > 1 && found[1].matched ? found[1] : found[0];

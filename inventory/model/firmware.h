@@ -89,8 +89,12 @@ std::optional<std::weak_ordering> comparedVersions(std::string_view a, std::stri
 /// A version without blanks at its ends: BMCs pad them.
 std::string_view trimmedVersion(std::string_view version);
 
+/// A version is what a BMC says, and may be anything.
+inline constexpr std::size_t kMaxComparedBytes = 256;
+
 /// The part of the component's version that is compared.
-/// Errors: InvalidInput (the pattern finds nothing in it, or is no pattern)
+/// Errors: InvalidInput (the pattern finds nothing in it, or is no pattern; the version is longer
+/// than kMaxComparedBytes)
 Result<std::string> comparablePart(const std::string& pattern, std::string_view version);
 
 /// Numbers compare as numbers, and what could be hexadecimal as such ("96.00.9F" < "96.00.A1",

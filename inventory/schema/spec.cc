@@ -9,39 +9,36 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <regex>
-#include <unordered_map>
+#include <string>
 
 namespace muster::inventory {
 
-/// Compiled patterns of one reader.
-class FormatChecker {
- public:
-  bool matches(std::string_view text, const TextFormat& format) {
-    auto [entry, fresh] = compiled_.try_emplace(&format);
-    if (fresh)
-      entry->second.assign(format.pattern.data(), format.pattern.size(), std::regex::ECMAScript);
-    return std::regex_match(text.begin(), text.end(), entry->second);
-  }
+namespace {
 
- private:
-  std::unordered_map<const TextFormat*, std::regex> compiled_;
-};
+/// Patterns are compiled when they are first asked for, once a thread: that takes much longer than
+/// to match a text.
+bool matches(std::string_view text, std::string_view pattern) {
+  static thread_local std::map<std::string, std::regex, std::less<>> compiled;
+  auto known = compiled.find(pattern);
+  if (known == compiled.end())
+    known = compiled
+                .emplace(std::string(pattern),
+                         std::regex(pattern.begin(), pattern.end(), std::regex::ECMAScript))
+                .first;
+  return std::regex_match(text.begin(), text.end(), known->second);
+}
 
-Reader::Reader(std::string file, std::filesystem::path folder, Diagnostics& diagnostics)
-    : file(std::move(file)),
-      folder(std::move(folder)),
-      diagnostics(diagnostics),
-      formats(std::make_unique<FormatChecker>()) {}
-Reader::~Reader() = default;
+}  // namespace
 
-Result<void> checkFormat(std::string_view text, const TextFormat& format, Reader& reader) {
+Result<void> checkFormat(std::string_view text, const TextFormat& format) {
   if (format.check) return format.check(text);
   if (format.pattern.empty()) return {};
   if (text.size() > kMaxPatternTextBytes)
     return fail(ErrorCode::InvalidInput,
                 fmt::format("at most {} characters", kMaxPatternTextBytes));
-  if (reader.formats->matches(text, format)) return {};
+  if (matches(text, format.pattern)) return {};
   return fail(ErrorCode::InvalidInput, fmt::format("for example {}", format.example));
 }
 
@@ -253,7 +250,7 @@ std::optional<std::string> readText(const Value& value, const Shape& shape, Read
     return std::nullopt;
   }
   if (shape.format) {
-    if (auto good = checkFormat(value.text, *shape.format, reader); !good) {
+    if (auto good = checkFormat(value.text, *shape.format); !good) {
       reader.error(value,
                    fmt::format("\"{}\" is not {}", hideSecrets(value.text), shape.format->title),
                    good.error().text());
@@ -342,7 +339,7 @@ bool expectMap(const Value& value, const Shape& shape, Reader& reader) {
     if (!value.find(key))
       reader.error(value, fmt::format("\"{}\" is missing", key), fmt::format("add {}: {{…}}", key));
   for (const auto& [key, entry] : value.entries) {
-    if (auto good = checkFormat(key.text, *shape.format, reader); !good)
+    if (auto good = checkFormat(key.text, *shape.format); !good)
       reader.error(key, fmt::format("\"{}\" is not {}", shorten(key.text), shape.format->title),
                    good.error().text());
   }

@@ -63,14 +63,12 @@ Shape object(const ObjectSpec* (*spec)());
 Shape textOrObject(const TextFormat& format, const ObjectSpec* (*spec)());
 Shape reference(std::string_view section);
 
-class FormatChecker;
-
 /// What a reader carries along: the place, the problems, and what is checked when everything is
 /// read.
 class Reader {
  public:
-  Reader(std::string file, std::filesystem::path folder, Diagnostics& diagnostics);
-  ~Reader();
+  Reader(std::string file, std::filesystem::path folder, Diagnostics& diagnostics)
+      : file(std::move(file)), folder(std::move(folder)), diagnostics(diagnostics) {}
 
   struct Reference {
     std::string_view section;
@@ -96,7 +94,6 @@ class Reader {
   Diagnostics& diagnostics;
   std::size_t errors = 0;
   std::vector<Reference> references;
-  std::unique_ptr<FormatChecker> formats;
 };
 
 /// What a printer carries along.
@@ -148,7 +145,7 @@ bool readObject(void* object, const Value& value, const ObjectSpec& spec, Reader
 nlohmann::json printObject(const void* object, const ObjectSpec& spec, const Printer& printer);
 
 /// Whether the text has the format; the error's text says what to do.
-Result<void> checkFormat(std::string_view text, const TextFormat& format, Reader& reader);
+Result<void> checkFormat(std::string_view text, const TextFormat& format);
 
 /// Primitive readers; nothing, and a diagnostic, when the value does not fit.
 std::optional<std::string> readText(const Value& value, const Shape& shape, Reader& reader);

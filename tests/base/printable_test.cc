@@ -67,6 +67,21 @@ TEST(Utf8, isCutBetweenCodePoints) {
             4u);  // no UTF-8 at all: cut where asked
 }
 
+TEST(Utf8, isRepairedWhereverTheOddByteLies) {
+  for (std::size_t size = 0; size < 20; ++size) {
+    const std::string plain(size, 'a');
+    EXPECT_EQ(validUtf8(plain), plain);
+    for (std::size_t at = 0; at < size; ++at) {
+      auto odd = plain, letter = plain, repaired = plain;
+      odd[at] = '\xFF';
+      letter.replace(at, 1, "é");
+      repaired.replace(at, 1, kReplacement);
+      EXPECT_EQ(validUtf8(odd), repaired);
+      EXPECT_EQ(validUtf8(letter), letter);
+    }
+  }
+}
+
 TEST(Csv, aFieldIsNeitherFormulaNorTwoFields) {
   EXPECT_EQ(csvField("=cmd|' /C calc'!A0"), "'=cmd|' /C calc'!A0");
   EXPECT_EQ(csvField("@SUM(A1,A2)"), "\"'@SUM(A1,A2)\"");

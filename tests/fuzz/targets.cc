@@ -6,13 +6,6 @@
 
 namespace muster::fuzz {
 
-std::vector<Target> allTargets() {
-  std::vector<Target> all;
-  for (const auto part : {networkTargets(), messageTargets(), httpTargets(), inventoryTargets()})
-    all.insert(all.end(), part.begin(), part.end());
-  return all;
-}
-
 const Target* findTarget(std::string_view name) {
   static const auto all = allTargets();
   for (const auto& target : all)

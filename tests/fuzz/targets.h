@@ -25,6 +25,12 @@ std::span<const Target> messageTargets();    ///< messages, json, text, attestat
 std::span<const Target> httpTargets();       ///< http, http-fields
 std::span<const Target> inventoryTargets();  ///< inventory, csv, hostlist, kernel-log
 
+// Linked with the libraries that they try, in programs of their own.
+Target redfishTarget();
+Target pldmTarget();
+Target baselineTarget();
+
+/// Those of this program: parser_table.cc or client_table.cc.
 std::vector<Target> allTargets();
 /// Errors: nullptr when there is none of this name
 const Target* findTarget(std::string_view name);

@@ -52,6 +52,11 @@ TEST(EventReader, takesPiecesOfAnySizeAndAllLineEnds) {
 TEST(EventReader, refusesAnEventWithoutEnd) {
   EventReader reader;
   EXPECT_FALSE(reader.take(std::string(kMaxEventBytes + 1, 'x')));
+  EventReader lines;
+  const auto line = "data: " + std::string(1000, 'x') + "\n";
+  std::size_t taken = 0;
+  while (taken < 2 * kMaxEventBytes && lines.take(line)) taken += line.size();
+  EXPECT_LT(taken, 2 * kMaxEventBytes);
 }
 
 TEST(EventRecords, areReadLeniently) {

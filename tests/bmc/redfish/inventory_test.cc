@@ -94,5 +94,88 @@ TEST_F(RedfishInventory, aTaskThatCannotBeReadMayBeTheOneThatRuns) {
   EXPECT_TRUE(listed.error().canRetry());
 }
 
+/// A BMC whose answers are a function of the path; the whole of a hostile one is in a few lines.
+class HostileBmc : public testing::Test {
+ protected:
+  HostileBmc() {
+    net.handle = [this](io::HttpRequest request) { return answer(std::move(request)); };
+    resources["/redfish/v1"] = Json::object();
+    resources["/redfish/v1/Systems"] = collection({"/s"});
+    resources["/redfish/v1/Managers"] = collection({"/m"});
+    resources["/s"] = {{"Id", "1"}, {"Actions", {{"#ComputerSystem.Reset", Json::object()}}}};
+    resources["/m"] = {{"Id", "m"}};
+  }
+  static Json collection(const std::vector<std::string>& uris) {
+    Json members = Json::array();
+    for (const auto& uri : uris) members.push_back({{"@odata.id", uri}});
+    return {{"Members", std::move(members)}};
+  }
+  Async<io::HttpResponse> answer(io::HttpRequest request) {
+    if (request.method == "POST")
+      co_return test::FakeHttp::json(201, "{}", {{"X-Auth-Token", "t"}});
+    std::string path = io::pathOf(request.url.target);
+    if (path.size() > 1 && path.ends_with('/')) path.pop_back();
+    if (path.starts_with("/functions")) co_return test::FakeHttp::json(200, functions().dump());
+    const auto found = resources.find(path);
+    co_return found == resources.end() ? test::FakeHttp::json(404, "{}")
+                                       : test::FakeHttp::json(200, found->second.dump());
+  }
+  /// Each time others.
+  Json functions() {
+    Json members = Json::array();
+    for (int i = 0; i < 32; ++i) {
+      ++macs_told;
+      const auto mac = fmt::format("52:54:{:02x}:{:02x}:{:02x}:01", macs_told >> 16 & 0xff,
+                                   macs_told >> 8 & 0xff, macs_told & 0xff);
+      members.push_back({{"@odata.id", "/fn"}, {"Id", "f"}, {"Ethernet", {{"MACAddress", mac}}}});
+    }
+    return {{"Members", std::move(members)}};
+  }
+
+  test::VirtualLoop loop;
+  test::FakeHttp net;
+  test::RedfishRig rig{loop, net};
+  std::unique_ptr<RedfishBmc> bmc = rig.bmc();
+  std::map<std::string, Json> resources;
+  int macs_told = 0;
+};
+
+TEST_F(HostileBmc, thatHasAMillionNicsIsSurveyedToABound) {
+  Json adapters = Json::array(), boxes = Json::array();
+  for (int i = 0; i < 64; ++i)
+    adapters.push_back({{"@odata.id", "/a"},
+                        {"Id", "a"},
+                        {"NetworkDeviceFunctions", fmt::format("/functions/{}", i)}});
+  for (int i = 0; i < 64; ++i)
+    boxes.push_back({{"@odata.id", "/c"}, {"Id", "c"}, {"NetworkAdapters", "/adapters"}});
+  resources["/adapters"] = {{"Members", adapters}};
+  resources["/redfish/v1/Chassis"] = {{"Members", boxes}};
+  const auto survey = loop.run(bmc->survey());
+  ASSERT_TRUE(survey) << survey.error().str();
+  EXPECT_FALSE(survey->system.macs.empty());
+  EXPECT_LE(survey->system.macs.size(), 512u);
+  EXPECT_LT(macs_told, 2'000);
+}
+
+TEST_F(HostileBmc, thatLinksAThousandChassisIsNotAskedForAll) {
+  Json links = Json::array();
+  for (int i = 0; i < 1'000; ++i) links.push_back({{"@odata.id", fmt::format("/gone/{}", i)}});
+  resources["/s"]["Links"]["Chassis"] = links;
+  resources["/redfish/v1/Systems"] = collection({"/s", "/s"});
+  const auto survey = loop.run(bmc->survey());
+  ASSERT_TRUE(survey) << survey.error().str();
+  EXPECT_LT(net.requests.size(), 150u);
+}
+
+TEST_F(HostileBmc, thatReportsAMegabyteForAVersionIsNotBelieved) {
+  resources["/redfish/v1/UpdateService"] = Json::object();
+  resources["/redfish/v1/UpdateService/FirmwareInventory"] = collection({"/f"});
+  resources["/f"] = {{"Id", "BIOS"}, {"Version", " " + std::string(1'000'000, '1')}};
+  const auto items = loop.run(bmc->firmware());
+  ASSERT_TRUE(items) << items.error().str();
+  ASSERT_EQ(items->size(), 1u);
+  EXPECT_EQ(items->front().version.size(), 1024u);
+}
+
 }  // namespace
 }  // namespace muster::bmc

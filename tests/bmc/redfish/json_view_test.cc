@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 namespace muster::bmc {
 namespace {
 
@@ -20,6 +22,20 @@ TEST(JsonView, takesNumbersAsStringsAndSurvivesEveryWrongShape) {
   EXPECT_EQ(linksAt(json, "b"), std::vector<std::string>());
   EXPECT_THAT(linksAt(json, "f"), testing::ElementsAre("/1", "/2"));
   EXPECT_TRUE(parseLenient("<html>").is_null());
+}
+
+// An answer may be as large as its bound: each message used to be looked for in all before it.
+TEST(JsonView, readsNoMoreMessagesThanItShows) {
+  constexpr int kMessages = 100'000;
+  Json list = Json::array();
+  for (int i = 0; i < kMessages; ++i)
+    list.push_back({{"Message", fmt::format("{:0100} and a few words of its own", i)}});
+  const Json body = {{"error", {{"@Message.ExtendedInfo", std::move(list)}}}};
+  const auto begun = std::chrono::steady_clock::now();
+  const auto words = serviceMessage(body);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(5));
+  EXPECT_TRUE(words.ends_with("…"));
+  EXPECT_LT(words.size(), 500u);
 }
 
 }  // namespace

@@ -135,6 +135,32 @@ TEST_F(FirmwareInventory, aPatternThatFindsNothingOrIsNoneIsAMistake) {
   }
 }
 
+// A BMC may say anything for a version, and it is compared in the controller.
+TEST(ComparablePart, isNotLookedForInAVersionWithoutEnd) {
+  for (const std::string pattern : {"", "([0-9.]+)$"}) {
+    const auto part = comparablePart(pattern, std::string(1'000'000, '1'));
+    ASSERT_FALSE(part) << pattern;
+    EXPECT_THAT(part.error().text(), testing::HasSubstr("has 1000000 bytes"));
+    EXPECT_LT(part.error().text().size(), 200u);
+  }
+  const std::string longest(kMaxComparedBytes, '1');
+  EXPECT_EQ(comparablePart("([0-9.]+)$", longest).value_or(""), longest);
+}
+
+TEST(ComparablePart, isFoundInALittleTimeByAnyPattern) {
+  const std::string text(kMaxComparedBytes, 'a');
+  EXPECT_FALSE(comparablePart("(a*)*b", text));
+  EXPECT_FALSE(comparablePart("(a|aa)+b", text));
+  EXPECT_EQ(comparablePart("(a|aa)+", text).value_or(""), "a");
+}
+
+TEST(ComparablePart, isThatOfTheFirstGroupAndTheLeftmost) {
+  EXPECT_EQ(comparablePart("v?([0-9]+(\\.[0-9]+)*)", "x v1.2.3 4.5").value_or(""), "1.2.3");
+  EXPECT_EQ(comparablePart("[0-9]+|[a-z]+", "ab 12").value_or(""), "ab");
+  EXPECT_EQ(comparablePart("a(b)?", "a").value_or(""), "a");
+  EXPECT_FALSE(comparablePart("(a)\\1", "aa"));
+}
+
 TEST(FirmwareVersionOrder, isOnlyThereWhereWordsAreTheSame) {
   const auto less = std::weak_ordering::less;
   EXPECT_EQ(comparedVersions("GB200Nvl-24.10-1", "GB200Nvl-24.12-8"), less);
