@@ -31,6 +31,12 @@ using namespace std::chrono_literals;
 
 inline const char* kMac1 = "52:54:00:00:00:01";
 inline const char* kMac2 = "52:54:00:00:00:02";
+inline const NodeName kNode("gpu001");
+
+inline wire::AgentTask task(std::string id, wire::TaskKind kind,
+                            std::chrono::seconds deadline = 600s) {
+  return {std::move(id), kind, "{}", deadline};
+}
 
 /// A step that a test opens by hand.
 class Gate {

@@ -15,7 +15,6 @@ using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr int kOk = 0, kFailed = 1;
 constexpr std::size_t kMostWords = 1'000;    ///< bytes of an error, whatever the file says
 constexpr std::size_t kLarge = 100'000'000;  ///< bytes
 

@@ -19,8 +19,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr int kOk = 0, kFailed = 1, kUsage = 2;
-
 class CliTest : public ::testing::Test {
  protected:
   /// A store that knows the nodes only by a wipe permission: something has been done, nothing was

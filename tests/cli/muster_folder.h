@@ -5,6 +5,7 @@
 
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "tests/cli/exit_codes.h"
 #include "tests/paths.h"
 #include "tests/run_async.h"
 

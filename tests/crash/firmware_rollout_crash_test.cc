@@ -129,16 +129,6 @@ class FailedGate : public FirmwareTrial {
   }
 };
 
-template <class T>
-MakeTrial trials() {
-  return [] { return std::make_unique<T>(); };
-}
-
-const Death kReadOnlyForMinutes{
-    .trouble_lasts = 7min,
-    .trouble = {Error(ErrorCode::Unavailable, "the store is read-only").retryable(false), false,
-                false}};
-
 TEST(FirmwareRolloutCrash, atEveryWriteEachComponentIsFlashedOnce) {
   killAtEveryWrite(trials<FirmwareTrial>(), 80, {.every = 3});
 }

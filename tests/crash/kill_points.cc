@@ -10,8 +10,8 @@
 namespace muster::test {
 namespace {
 
-constexpr int kPairsOfAll = 50;  ///< times as many as CI takes
-constexpr int kMaxLives = 3;  ///< after a trouble: what was given up is tried again, as by a person
+constexpr int kPairsOfAll = 50;           ///< times as many as CI takes
+constexpr int kMaxLivesAfterTrouble = 3;  ///< what was given up is tried again, as by a person
 
 constexpr std::size_t kStory = 60;  ///< events
 
@@ -106,7 +106,7 @@ void troubleAtEveryWrite(const MakeTrial& make, Death trouble, Sample sample) {
           << "it does not say why";
     }
     LifeEnd last = end;
-    for (int lives = 0; lives < kMaxLives && (lives == 0 || !last.ok); ++lives)
+    for (int lives = 0; lives < kMaxLivesAfterTrouble && (lives == 0 || !last.ok); ++lives)
       last = trial->live({});
     EXPECT_TRUE(last.ok) << last.problems;
     trial->expectTheEnd();

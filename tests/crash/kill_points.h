@@ -21,6 +21,16 @@ class Trial {
 };
 using MakeTrial = std::function<std::unique_ptr<Trial>()>;
 
+template <class T>
+MakeTrial trials() {
+  return [] { return std::make_unique<T>(); };
+}
+
+inline const Death kReadOnlyForMinutes{
+    .trouble_lasts = std::chrono::minutes(7),
+    .trouble = {Error(ErrorCode::Unavailable, "the store is read-only").retryable(false), false,
+                false}};
+
 std::string storyOf(lifecycle::Store& store);
 
 struct Sample {

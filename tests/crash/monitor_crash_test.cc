@@ -278,16 +278,6 @@ class NothingHelps final : public BmcHangs {
 };
 
 template <class T>
-MakeTrial trials() {
-  return [] { return std::make_unique<T>(); };
-}
-
-const Death kReadOnlyForMinutes{
-    .trouble_lasts = 7min,
-    .trouble = {Error(ErrorCode::Unavailable, "the store is read-only").retryable(false), false,
-                false}};
-
-template <class T>
 class MonitorCrash : public ::testing::Test {};
 using Ladders =
     ::testing::Types<RebootHeals, ResetHeals, RebootInVain, DrainsOnly, CertificateExpires,

@@ -33,7 +33,7 @@ constexpr auto kImageTakes = 30s;
 constexpr auto kDriverTakes = 10s;
 constexpr auto kTick = 1s;
 constexpr auto kLongestLife = 24h;  ///< of virtual time; the pump would else hide a dead-lock
-constexpr int kMaxRounds = 6;
+constexpr int kMaxRoundsOfALife = 6;
 constexpr const char* kImageDigest = "d1d1";
 
 /// Not synced to the disk: hundreds of racks are made in one test.
@@ -362,7 +362,7 @@ Async<std::vector<lifecycle::Fact>> noPartnersAskedFor(lifecycle::Subject) {
 Async<ApplyReport> converge(lifecycle::Engine& engine, lifecycle::Store& store,
                             const inventory::Cluster& cluster, lifecycle::Phases phases) {
   ApplyReport last;
-  for (int round = 0; round < kMaxRounds; ++round) {
+  for (int round = 0; round < kMaxRoundsOfALife; ++round) {
     CO_TRY(facts, co_await engine.observe({}));
     CO_TRY(policy, policyOf(store, {}));
     CO_TRY(plan, makePlan(cluster, facts, policy, phases));

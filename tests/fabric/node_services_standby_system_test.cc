@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 constexpr const char* kSystemd = "/lib/systemd/systemd";
 constexpr const char* kUnit = "muster-opensm.service";
 constexpr std::string_view kStandby = "gpu003 mlx5_0";
-constexpr std::chrono::seconds kLimit{30};
+constexpr std::chrono::seconds kStandbyLimit{30};
 
 /// ibsim-run's own words, so that the path is right on every system.
 std::string simulatorLibrary() {
@@ -64,7 +64,7 @@ class StandbyUnderSystemd : public ::testing::Test {
     ASSERT_TRUE(master_->start(
         renderSm(fabric, declared_, rules_, known_,
                  {known_.hcas.at(std::string(kControllerHca)), options_.run_folder, 0})));
-    ASSERT_TRUE(eventually([this] { return master_->log().subnet_up; }, kLimit))
+    ASSERT_TRUE(eventually([this] { return master_->log().subnet_up; }, kStandbyLimit))
         << master_->logTail();
   }
   /// What the agent writes to /etc/muster/opensm, in a folder of the test.
@@ -103,7 +103,7 @@ class StandbyUnderSystemd : public ::testing::Test {
     ASSERT_TRUE(started) << started.error().str();
     systemd_ = std::move(*started);
     ASSERT_TRUE(eventually(
-        [this] { return std::filesystem::exists(folder_ / "run/systemd/private"); }, kLimit))
+        [this] { return std::filesystem::exists(folder_ / "run/systemd/private"); }, kStandbyLimit))
         << io::readFile(folder_ / "systemd.log").value_or("");
   }
   std::map<std::string, std::string> environment() const {
@@ -154,7 +154,7 @@ TEST_F(StandbyUnderSystemd, startsOnlyWithPartitionsComesBackAndTakesOver) {
   ASSERT_TRUE(io::writeFileAtomic(partitions, declared_text));
   const auto started = systemctl({"start", kUnit});
   ASSERT_EQ(started.code, 0) << started.err << io::readFile(folder_ / "systemd.log").value_or("");
-  EXPECT_TRUE(eventually([this] { return standsBy(); }, kLimit)) << log();
+  EXPECT_TRUE(eventually([this] { return standsBy(); }, kStandbyLimit)) << log();
 
   const auto first = show("MainPID");
   ASSERT_EQ(::kill(std::stoi(first), SIGKILL), 0);
@@ -163,9 +163,9 @@ TEST_F(StandbyUnderSystemd, startsOnlyWithPartitionsComesBackAndTakesOver) {
         return show("ActiveState") == "active" && show("MainPID") != first &&
                show("MainPID") != "0";
       },
-      kLimit))
+      kStandbyLimit))
       << show("ActiveState");
-  EXPECT_TRUE(eventually([this] { return standsBy(); }, kLimit)) << log();
+  EXPECT_TRUE(eventually([this] { return standsBy(); }, kStandbyLimit)) << log();
 
   ASSERT_TRUE(io::writeFileAtomic(partitions, ""));
   EXPECT_NE(systemctl({"reload", kUnit}).code, 0)
@@ -174,8 +174,8 @@ TEST_F(StandbyUnderSystemd, startsOnlyWithPartitionsComesBackAndTakesOver) {
   EXPECT_EQ(systemctl({"reload", kUnit}).code, 0);
 
   ASSERT_TRUE(master_->stop());
-  EXPECT_TRUE(
-      eventually([this] { return readSmLog(log()).master && readSmLog(log()).subnet_up; }, kLimit))
+  EXPECT_TRUE(eventually([this] { return readSmLog(log()).master && readSmLog(log()).subnet_up; },
+                         kStandbyLimit))
       << log();
   const auto found = runAsync(tools_->discover());
   ASSERT_TRUE(found);

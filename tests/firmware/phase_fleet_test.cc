@@ -54,7 +54,7 @@ int numberOf(const char* variable, int otherwise) {
 std::string hostOf(int number) { return fmt::format("bmc{:04}", number); }
 
 /// A machine and its BMC; what went wrong with it on purpose.
-struct Emulated {
+struct EmulatedMachine {
   lab::vbmc::FakeMachine machine;
   std::unique_ptr<lab::vbmc::RedfishService> service;
   std::vector<UpdateFault> faults;
@@ -69,7 +69,7 @@ class World {
     const auto& vendor_profile = **lab::vbmc::findVendorProfile(kVendorProfile);
     declare(vendor_profile, nodes);
     for (int i = 0; i < nodes; ++i) {
-      auto node = std::make_unique<Emulated>();
+      auto node = std::make_unique<EmulatedMachine>();
       auto* raw = node.get();
       node->machine.on = true;
       lab::vbmc::ServiceOptions options;
@@ -117,7 +117,7 @@ class World {
   asio::io_context io;
   Workers workers{1};
   std::mt19937_64 random{static_cast<std::uint64_t>(numberOf("MUSTER_FIRMWARE_SEED", 20261120))};
-  std::map<std::string, std::unique_ptr<Emulated>> by_host;
+  std::map<std::string, std::unique_ptr<EmulatedMachine>> by_host;
   inventory::Cluster cluster;
   std::shared_ptr<test::MemoryStore::Data> stored = std::make_shared<test::MemoryStore::Data>();
   test::TempFolder folder;

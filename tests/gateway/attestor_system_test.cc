@@ -17,7 +17,6 @@ namespace {
 using namespace test;
 using testing::HasSubstr;
 
-const NodeName kNode("gpu001");
 const std::string kZero(64, '0');  ///< a PCR that nothing was measured into
 
 /// A TPM of its own for as long as it lives.

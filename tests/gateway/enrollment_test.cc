@@ -17,8 +17,6 @@ namespace {
 using namespace test;
 using ::testing::HasSubstr;
 
-const NodeName kNode("gpu001");
-
 class EnrollmentTest : public ::testing::Test {
  protected:
   Result<io::HttpResponse> enroll(const std::string& id, const std::string& mac,

@@ -8,7 +8,7 @@
 
 #include <gmock/gmock.h>
 
-namespace muster::agent::test {
+namespace muster::agent {
 namespace {
 
 using ::testing::HasSubstr;
@@ -105,4 +105,4 @@ TEST(FailedAttempts, areForgottenAndAreBounded) {
 }
 
 }  // namespace
-}  // namespace muster::agent::test
+}  // namespace muster::agent

@@ -21,8 +21,6 @@ namespace {
 using namespace test;
 using ::testing::HasSubstr;
 
-const NodeName kNode("gpu001");
-
 const FakeNetworkEvidence kNetwork;  ///< nobody is seen
 
 inventory::Cluster clusterOfOne() {

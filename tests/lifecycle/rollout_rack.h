@@ -291,4 +291,14 @@ class RolloutRack {
   std::string accepted_by_;
 };
 
+inline std::string reasonsOf(MemoryStore& store) {
+  return fmt::format("{}", fmt::join(RolloutRack::record(store).rollout().reasons, "\n"));
+}
+
+inline inventory::RolloutPolicy withRoomFor(int nodes) {
+  inventory::RolloutPolicy policy;
+  policy.max_unavailable.pool = {nodes, std::nullopt};
+  return policy;
+}
+
 }  // namespace muster::test

@@ -13,6 +13,8 @@
 
 namespace muster::provision {
 
+inline const NodeName kNode("gpu001");
+
 /// gpu001 (UEFI) and gpu002 (BIOS) on 10.20.0.0/16.
 inline inventory::Cluster twoNodes() {
   inventory::Cluster cluster;

@@ -23,8 +23,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-const NodeName kNode("gpu001");
-
 class FakePeers final : public PeerService {
  public:
   std::optional<wire::PeerParams> offer(const inventory::Node& node,

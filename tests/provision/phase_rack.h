@@ -39,7 +39,6 @@ using ::testing::Not;
 using wire::Mode;
 using wire::TaskKind;
 
-inline const NodeName kNode("gpu001");
 inline constexpr const char* kDigest = "d1d1";
 
 class ProvisionPhaseTest : public ::testing::Test {

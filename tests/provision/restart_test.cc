@@ -6,6 +6,7 @@
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/fakes/fake_bmc.h"
 #include "tests/fakes/fake_netboot.h"
+#include "tests/provision/clusters.h"
 #include "tests/run_async.h"
 #include "tests/slowed_clock.h"
 
@@ -17,8 +18,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-const NodeName kNode("gpu001");
 
 /// The node's installed system calls, and is not listened to.
 class RefusingGateway final : public gateway::AgentGateway, public gateway::RefusedAgents {

@@ -17,8 +17,7 @@ using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr int kNodes = 2;
-constexpr int kOk = 0, kFailed = 1;
+constexpr int kRackNodes = 2;
 constexpr const char* kAll = "n[1-2]";
 
 /// One rack, of which a node under load draws a kilowatt. Medium: minutes of work, so that a minute
@@ -54,12 +53,12 @@ class RunSystem : public RealAgents {
                     [](std::string_view) {});
     ASSERT_TRUE(built) << built.error().str();
     image_digest_ = built->digest;
-    start(kNodes, kNodes, declared(level, rack_watts), "1gbit");
+    start(kRackNodes, kRackNodes, declared(level, rack_watts), "1gbit");
     ASSERT_EQ(muster({"wipe", "n1", "--reason", "makes the store"}).code, kOk);
     auto store = lifecycle::openStore("sqlite:" + (folder_ / "state" / "muster.db").string());
     ASSERT_TRUE(store) << store.error().str();
     std::vector<lifecycle::Fact> known;
-    for (int n = 1; n <= kNodes; ++n)
+    for (int n = 1; n <= kRackNodes; ++n)
       for (const auto& [facet, value] : {std::pair("enrolled", "yes"), std::pair("os", "running")})
         known.push_back({lifecycle::Subject(NodeName(name(n))), FacetName(facet), value,
                          SystemClock().now(), "test", ""});
@@ -85,7 +84,7 @@ TEST_F(RunSystem, gatesOfARackTakeTurnsAndEarnCertificates) {
                             return event.value("kind", "") == "action-done" &&
                                    event.value("action", "").ends_with("/gate.burn-in");
                           }),
-            kNodes)
+            kRackNodes)
       << done.out;
   EXPECT_THAT(done.out, HasSubstr("power of rack r1: 1.0 of 1.5 kW are in use"))
       << "one node waits for the other";

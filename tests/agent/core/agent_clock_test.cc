@@ -11,8 +11,6 @@ namespace {
 using namespace test;
 using ::testing::HasSubstr;
 
-const NodeName kNode("gpu001");
-
 class AgentClockTest : public ::testing::Test {
  protected:
   void SetUp() override {

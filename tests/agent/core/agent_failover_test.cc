@@ -13,12 +13,7 @@ namespace {
 using namespace test;
 using ::testing::HasSubstr;
 
-const NodeName kNode("gpu001");
 const lifecycle::Subject kSubject(kNode);
-
-wire::AgentTask task(std::string id, wire::TaskKind kind) {
-  return {std::move(id), kind, "{}", 600s};
-}
 
 /// The other host: its own session on the store that it shares with the site's controller.
 class OtherHost {

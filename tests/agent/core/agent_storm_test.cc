@@ -23,10 +23,6 @@ using namespace test;
 constexpr int kNodes = 16;
 constexpr int kStorms = 4;
 
-wire::AgentTask task(std::string id, wire::TaskKind kind) {
-  return {std::move(id), kind, "{}", 600s};
-}
-
 int rankOf(wire::TaskPhase phase) {
   return phase == wire::TaskPhase::Queued ? 0 : phase == wire::TaskPhase::Running ? 1 : 2;
 }

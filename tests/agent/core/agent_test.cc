@@ -12,12 +12,6 @@ namespace {
 using namespace test;
 using ::testing::HasSubstr;
 
-const NodeName kNode("gpu001");
-
-wire::AgentTask task(std::string id, wire::TaskKind kind, std::chrono::seconds deadline = 600s) {
-  return {std::move(id), kind, "{}", deadline};
-}
-
 class AgentTest : public ::testing::Test {
  protected:
   void TearDown() override {

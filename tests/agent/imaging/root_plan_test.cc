@@ -5,6 +5,7 @@
 
 #include "agent/imaging/root_system.h"
 #include "base/io/files.h"
+#include "tests/agent/imaging/sizes.h"
 #include "tests/run_async.h"
 
 #include <fmt/format.h>
@@ -25,8 +26,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using wire::RaidLevel;
-
-constexpr std::uint64_t kGib = 1ull << 30;
 
 class RootPlanTest : public testing::Test {
  protected:

@@ -5,6 +5,7 @@
 #include "agent/imaging/writer.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "tests/agent/imaging/sizes.h"
 #include "tests/run_async.h"
 #include "wire/disk_rule.h"
 
@@ -22,8 +23,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using wire::FileSystem;
 using wire::RaidLevel;
-
-constexpr std::uint64_t kGib = 1ull << 30;
 
 DiskInfo disk(const std::string& path, const std::string& serial, std::uint64_t gib) {
   return {path, serial, "wwn-" + serial, gib * kGib};

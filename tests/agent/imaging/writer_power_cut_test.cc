@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kChunks = 60;
 constexpr int kKilled = 9;
 
-const test::SamplePack& sample() {
+const test::SamplePack& longPack() {
   static const test::SamplePack pack(kChunks);
   return pack;
 }
@@ -29,11 +29,11 @@ class PowerCutTest : public testing::TestWithParam<int> {
   static Result<ChunkReport> write(const std::filesystem::path& disk, bool keep,
                                    const std::function<void(double)>& progress) {
     TRY(target, openBlockTarget(disk));
-    test::PackServer server{sample().pack, {}};
+    test::PackServer server{longPack().pack, {}};
     Workers workers(3);
     SystemClock clock;
     ChunkJob job{
-        .index = sample().index,
+        .index = longPack().index,
         .pack_url = "http://x/pack",
         .mirror_urls = {},
         .target = *target,
@@ -50,9 +50,9 @@ class PowerCutTest : public testing::TestWithParam<int> {
   /// come.
   static double missingShare(const std::string& disk) {
     double missing = 0, all = 0;
-    for (std::size_t at = 0; at < sample().raw.size(); at += wire::kPackChunkBytes) {
+    for (std::size_t at = 0; at < longPack().raw.size(); at += wire::kPackChunkBytes) {
       const std::string_view chunk =
-          std::string_view(sample().raw).substr(at, wire::kPackChunkBytes);
+          std::string_view(longPack().raw).substr(at, wire::kPackChunkBytes);
       if (chunk.find_first_not_of('\0') == std::string_view::npos) continue;
       all += static_cast<double>(chunk.size());
       if (std::string_view(disk).substr(at, wire::kPackChunkBytes) != chunk)
@@ -74,7 +74,7 @@ TEST_P(PowerCutTest, theNextWritingGoesOnWhereItStopped) {
   const double at = GetParam() / 100.0;
   test::TempFolder folder;
   const auto disk = folder / "disk";
-  ASSERT_TRUE(io::writeFileAtomic(disk, std::string(sample().raw.size(), 'o')));
+  ASSERT_TRUE(io::writeFileAtomic(disk, std::string(longPack().raw.size(), 'o')));
   const pid_t child = ::fork();
   if (child == 0) writeAndDie(disk, at);
   int status = 0;
@@ -83,8 +83,8 @@ TEST_P(PowerCutTest, theNextWritingGoesOnWhereItStopped) {
   const double missing = missingShare(*io::readFile(disk));
   const auto report = write(disk, true, [](double) {});
   ASSERT_TRUE(report) << report.error().str();
-  EXPECT_TRUE(*io::readFile(disk) == sample().raw);
-  EXPECT_LT(report->bytes_fetched, static_cast<double>(sample().pack.size()) * (0.02 + missing))
+  EXPECT_TRUE(*io::readFile(disk) == longPack().raw);
+  EXPECT_LT(report->bytes_fetched, static_cast<double>(longPack().pack.size()) * (0.02 + missing))
       << "what was there was not fetched again";
   EXPECT_GT(report->bytes_skipped, 0u);
 }
@@ -153,13 +153,13 @@ INSTANTIATE_TEST_SUITE_P(AtPercent, PowerCutTest, testing::Values(10, 50, 90));
 TEST_F(PowerCutTest, whatTheDiskLostInItsCacheIsWrittenAgain) {
   test::TempFolder folder;
   const auto disk = folder / "disk";
-  std::string half = sample().raw;
+  std::string half = longPack().raw;
   half.replace(7 * wire::kPackChunkBytes + 4096, 4096,
                std::string(4096, 'l'));  // acknowledged once, never stored
   ASSERT_TRUE(io::writeFileAtomic(disk, half));
   const auto report = write(disk, true, [](double) {});
   ASSERT_TRUE(report) << report.error().str();
-  EXPECT_TRUE(*io::readFile(disk) == sample().raw);
+  EXPECT_TRUE(*io::readFile(disk) == longPack().raw);
 }
 
 }  // namespace

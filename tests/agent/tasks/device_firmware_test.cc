@@ -14,7 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster::agent::test {
+namespace muster::agent {
 namespace {
 
 using muster::test::ScriptedPrograms;
@@ -429,4 +429,4 @@ TEST_F(RealFirmwarePrograms, nvmeCliKnowsTheWordsAndMissesTheDrive) {
 }
 
 }  // namespace
-}  // namespace muster::agent::test
+}  // namespace muster::agent

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::uint64_t kDiskBytes = 6u << 20, kSectorBytes = 512;
+constexpr std::uint64_t kEachDiskBytes = 6u << 20, kSectorBytes = 512;
 
 /// Takes what is written until a byte, then is no more; what was there stays.
 class DyingTarget final : public BlockTarget {
@@ -92,7 +92,7 @@ class EraseTask : public ::testing::Test {
   void addDisk(const std::string& name, const std::string& serial) {
     const std::filesystem::path block = std::filesystem::path("sys/block") / name;
     put(block / "device/serial", serial + "\n");
-    put(block / "size", std::to_string(kDiskBytes / kSectorBytes) + "\n");
+    put(block / "size", std::to_string(kEachDiskBytes / kSectorBytes) + "\n");
     put(block / "ro", "0\n");
     put(block / "removable", "0\n");
     put(std::filesystem::path("dev") / name, content_);
@@ -107,7 +107,7 @@ class EraseTask : public ::testing::Test {
     tools.open = [this](const std::filesystem::path& path) -> Result<std::unique_ptr<BlockTarget>> {
       TRY(disk, openBlockTarget(path));
       if (path.filename() == dying_)
-        return std::make_unique<DyingTarget>(std::move(disk), kDiskBytes / 2);
+        return std::make_unique<DyingTarget>(std::move(disk), kEachDiskBytes / 2);
       if (path.filename() == slow_)
         return std::make_unique<SlowTarget>(std::move(disk), agent_clock_, 545);
       return std::move(disk);
@@ -123,7 +123,7 @@ class EraseTask : public ::testing::Test {
   std::string disk(const std::string& name) { return *io::readFile(folder_ / "dev" / name); }
 
   test::TempFolder folder_;
-  const std::string content_ = std::string(kDiskBytes, 's');
+  const std::string content_ = std::string(kEachDiskBytes, 's');
   std::string dying_, slow_;
   AgentClock agent_clock_;
   test::FakeProcessRunner processes_;
@@ -142,11 +142,11 @@ TEST_F(EraseTask, erasesEveryDiskAndReportsEach) {
   for (const auto& one : (*report)["disks"]) {
     EXPECT_EQ(one["method"], "overwrite") << one.dump();
     EXPECT_EQ(one["level"], "clear");
-    EXPECT_EQ(one["bytes_erased"], kDiskBytes);
+    EXPECT_EQ(one["bytes_erased"], kEachDiskBytes);
     EXPECT_GT(one["places_checked"], 100);
   }
-  EXPECT_EQ(disk("sda"), std::string(kDiskBytes, '\0'));
-  EXPECT_EQ(disk("sdb"), std::string(kDiskBytes, '\0'));
+  EXPECT_EQ(disk("sda"), std::string(kEachDiskBytes, '\0'));
+  EXPECT_EQ(disk("sdb"), std::string(kEachDiskBytes, '\0'));
   EXPECT_GT(context_->progressNow().fraction, 0.9);
 }
 
@@ -181,7 +181,7 @@ TEST_F(EraseTask, aDiskThatDiesInTheMiddleIsNamedAndTheOthersAreErased) {
   EXPECT_EQ(dead["method"], "");
   EXPECT_THAT(dead["fault"].get<std::string>(), HasSubstr("Input/output error"));
   EXPECT_EQ((*report)["disks"][1]["method"], "overwrite");
-  EXPECT_EQ(disk("sdb"), std::string(kDiskBytes, '\0'));
+  EXPECT_EQ(disk("sdb"), std::string(kEachDiskBytes, '\0'));
   EXPECT_NE(disk("sda").find(std::string(2 * kMarkBytes, 's')), std::string::npos)
       << "and it does still hold what it held";
 }

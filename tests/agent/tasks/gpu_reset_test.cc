@@ -13,7 +13,7 @@
 
 #include <filesystem>
 
-namespace muster::agent::test {
+namespace muster::agent {
 namespace {
 
 using nlohmann::json;
@@ -180,4 +180,4 @@ TEST(RateWindow, anAgentThatStartsLateKnowsNothingOfTheTotal) {
 }
 
 }  // namespace
-}  // namespace muster::agent::test
+}  // namespace muster::agent

@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster::agent::test {
+namespace muster::agent {
 namespace {
 
 using ::testing::Contains;
@@ -206,4 +206,4 @@ TEST_F(HealthSenseTest, aCarrierThatWentManyTimesIsToldOfRealPortsOnly) {
 }
 
 }  // namespace
-}  // namespace muster::agent::test
+}  // namespace muster::agent

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster::agent::test {
+namespace muster::agent {
 namespace {
 
 using links::Counter;
@@ -90,4 +90,4 @@ TEST(LinkSense, readsSysfs) {
 }
 
 }  // namespace
-}  // namespace muster::agent::test
+}  // namespace muster::agent

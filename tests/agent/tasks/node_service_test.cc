@@ -12,7 +12,7 @@
 
 #include <algorithm>
 
-namespace muster::agent::test {
+namespace muster::agent {
 namespace {
 
 namespace fs = std::filesystem;
@@ -300,4 +300,4 @@ TEST(ImexState, isUpOnlyWhenAllNodesAreReady) {
 }
 
 }  // namespace
-}  // namespace muster::agent::test
+}  // namespace muster::agent

@@ -16,7 +16,7 @@
 
 #include <thread>
 
-namespace muster::agent::test {
+namespace muster::agent {
 namespace {
 
 using namespace std::chrono_literals;
@@ -233,4 +233,4 @@ TEST_F(RoceSystem, whatDcbCannotSayIsTold) {
 }
 
 }  // namespace
-}  // namespace muster::agent::test
+}  // namespace muster::agent

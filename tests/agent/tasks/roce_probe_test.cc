@@ -10,7 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace muster::agent::test {
+namespace muster::agent {
 namespace {
 
 using nlohmann::json;
@@ -56,4 +56,4 @@ TEST_F(RoceProbe, tellsCongestionControlWhereTheDriverShowsIt) {
 }
 
 }  // namespace
-}  // namespace muster::agent::test
+}  // namespace muster::agent

@@ -2,6 +2,7 @@
 // A server against clients that send too much, too slowly, or what two programs would read
 // differently.
 #include "base/io/http.h"
+#include "tests/base/io/http_handlers.h"
 #include "tests/run_async.h"
 
 #include <boost/asio/ip/tcp.hpp>
@@ -27,12 +28,6 @@ using testing::StartsWith;
 
 Task<ServerResponse> bodySize(ServerRequest request) {
   co_return ServerResponse::text(200, std::to_string(request.body.size()));
-}
-
-Task<ServerResponse> never(ServerRequest) {
-  asio::steady_timer timer(co_await asio::this_coro::executor, 1h);
-  co_await timer.async_wait(asio::use_awaitable);
-  co_return ServerResponse::text(200, "");
 }
 
 /// A caller who has no certificate, with the word in a header instead.

@@ -4,6 +4,7 @@
 #include "base/async/deadline.h"
 #include "base/clock.h"
 #include "base/io/files.h"
+#include "tests/base/io/http_handlers.h"
 #include "tests/run_async.h"
 
 #include <boost/asio/co_spawn.hpp>
@@ -29,12 +30,6 @@ Task<ServerResponse> late(ServerRequest) {
   asio::steady_timer timer(co_await asio::this_coro::executor, 150ms);
   co_await timer.async_wait(asio::use_awaitable);
   co_return ServerResponse::text(200, "at last");
-}
-
-Task<ServerResponse> never(ServerRequest) {
-  asio::steady_timer timer(co_await asio::this_coro::executor, 1h);
-  co_await timer.async_wait(asio::use_awaitable);
-  co_return ServerResponse::text(200, "");
 }
 
 Task<ServerResponse> broken(ServerRequest) {

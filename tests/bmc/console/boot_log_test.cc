@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is kept of a boot is bounded, and the begin and the end of it are there.
 #include "bmc/console/boot_log.h"
+#include "tests/bmc/console/node.h"
 #include "tests/run_async.h"
 
 #include <gmock/gmock.h>
@@ -12,8 +13,6 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-const NodeName kNode("gpu001");
 
 std::uintmax_t bytesIn(const fs::path& folder) {
   std::uintmax_t bytes = 0;

@@ -5,6 +5,7 @@
 #include "bmc/console/boot_log.h"
 #include "bmc/console/console_recorder.h"
 #include "bmc/console/shared.h"
+#include "tests/bmc/console/node.h"
 #include "tests/run_async.h"
 
 #include <gmock/gmock.h>
@@ -14,8 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
-
-const NodeName kNode("gpu001");
 
 class QemuConsoleTest : public testing::Test {
  protected:

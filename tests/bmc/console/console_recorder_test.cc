@@ -5,6 +5,7 @@
 #include "bmc/console/boot_log.h"
 #include "bmc/redfish/event_stream.h"
 #include "lifecycle/model/consoles.h"
+#include "tests/bmc/console/node.h"
 #include "tests/fakes/fake_bmc.h"
 #include "tests/fakes/fake_console.h"
 #include "tests/run_async.h"
@@ -19,8 +20,6 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-const NodeName kNode("gpu001");
 
 class ConsoleRecorderTest : public testing::Test {
  protected:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One reader of the line, all others served: over real Unix sockets.
 #include "bmc/console/shared.h"
+#include "tests/bmc/console/node.h"
 #include "tests/fakes/fake_console.h"
 #include "tests/run_async.h"
 
@@ -12,8 +13,6 @@ namespace muster::bmc {
 namespace {
 
 using testing::HasSubstr;
-
-const NodeName kNode("gpu001");
 
 class SharedConsoleTest : public testing::Test {
  protected:

@@ -13,7 +13,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr const char* kSessions = "/redfish/v1/SessionService/Sessions";
-constexpr const char* kSystem = "/redfish/v1/Systems/system";
+constexpr const char* kSystemPath = "/redfish/v1/Systems/system";
 
 class RedfishSessionTest : public testing::Test {
  protected:
@@ -25,26 +25,26 @@ class RedfishSessionTest : public testing::Test {
 
 TEST_F(RedfishSessionTest, logsInOnceReusesTheTokenAndLogsOut) {
   auto session = rig.session();
-  for (int i = 0; i < 5; ++i) ASSERT_TRUE(loop.run(session->get(kSystem)));
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(loop.run(session->get(kSystemPath)));
   EXPECT_EQ(virtual_bmc.logins(), 1);
   ASSERT_TRUE(loop.run(session->close()));
   EXPECT_EQ(net.requests.back().method, "DELETE");
-  ASSERT_TRUE(loop.run(session->get(kSystem)));
+  ASSERT_TRUE(loop.run(session->get(kSystemPath)));
   EXPECT_EQ(virtual_bmc.logins(), 2);
 }
 
 TEST_F(RedfishSessionTest, logsInAgainOnceWhenTheSessionExpired) {
   auto session = rig.session();
-  ASSERT_TRUE(loop.run(session->get(kSystem)));
+  ASSERT_TRUE(loop.run(session->get(kSystemPath)));
   loop.clock.advance(2h);
-  ASSERT_TRUE(loop.run(session->get(kSystem)));
+  ASSERT_TRUE(loop.run(session->get(kSystemPath)));
   EXPECT_EQ(virtual_bmc.logins(), 2);
 }
 
 /// Glued to the BMC's address, such a link would have named a third machine.
 TEST_F(RedfishSessionTest, aLinkToAnotherHostIsNotFollowed) {
   auto session = rig.session();
-  ASSERT_TRUE(loop.run(session->get(kSystem)));
+  ASSERT_TRUE(loop.run(session->get(kSystemPath)));
   const auto sent = net.requests.size();
   const auto absolute = loop.run(session->get("https://evil.example/redfish/v1/Systems/1"));
   ASSERT_FALSE(absolute);
@@ -74,7 +74,7 @@ TEST_F(RedfishSessionTest, aSessionThatIsRefusedAtOnceIsDeniedAndNotALoop) {
     return answering(test::FakeHttp::json(401, "{}"));
   };
   auto session = rig.session();
-  auto answer = loop.run(session->get(kSystem));
+  auto answer = loop.run(session->get(kSystemPath));
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code(), ErrorCode::Denied);
   EXPECT_EQ(virtual_bmc.logins(), 2);
@@ -83,7 +83,7 @@ TEST_F(RedfishSessionTest, aSessionThatIsRefusedAtOnceIsDeniedAndNotALoop) {
 Task<int> deniedOf(RedfishSession& session, int times) {
   int denied = 0;
   for (int i = 0; i < times; ++i) {
-    auto answer = co_await session.get(kSystem);
+    auto answer = co_await session.get(kSystemPath);
     denied += !answer && answer.error().code() == ErrorCode::Denied;
   }
   co_return denied;
@@ -111,7 +111,7 @@ TEST_F(RedfishSessionTest, aRefusedPasswordIsSentOnce) {
 TEST_F(RedfishSessionTest, theErrorSaysWhatToDoAndNeverTheSecret) {
   rig.password = "hunter2-wrong";
   auto session = rig.session();
-  auto answer = loop.run(session->get(kSystem));
+  auto answer = loop.run(session->get(kSystemPath));
   ASSERT_FALSE(answer);
   EXPECT_FALSE(answer.error().canRetry());
   EXPECT_THAT(answer.error().str(), HasSubstr("Correct the credential of gpu001"));
@@ -122,28 +122,28 @@ TEST_F(RedfishSessionTest, theErrorSaysWhatToDoAndNeverTheSecret) {
   test::RedfishRig other{loop, net};
   other.password = rig.password;
   auto other_session = other.session();
-  ASSERT_FALSE(loop.run(other_session->get(kSystem)));
+  ASSERT_FALSE(loop.run(other_session->get(kSystemPath)));
   EXPECT_NE(rig.store.values["bmc.refused.gpu001"], other.store.values["bmc.refused.gpu001"]);
 }
 
 TEST_F(RedfishSessionTest, anOperatorMayLetTheSamePasswordBeTriedAgain) {
   rig.password = "wrong";
   auto session = rig.session();
-  ASSERT_FALSE(loop.run(session->get(kSystem)));
+  ASSERT_FALSE(loop.run(session->get(kSystemPath)));
   ASSERT_TRUE(forgetRefusal(rig.store, NodeName("gpu001")));
-  ASSERT_FALSE(loop.run(session->get(kSystem)));
+  ASSERT_FALSE(loop.run(session->get(kSystemPath)));
   EXPECT_EQ(virtual_bmc.logins(), 2);
 }
 
 TEST_F(RedfishSessionTest, pinsTheFirstCertificateAndTellsNothingToAnother) {
   auto session = rig.session();
-  ASSERT_TRUE(loop.run(session->get(kSystem)));
+  ASSERT_TRUE(loop.run(session->get(kSystemPath)));
   EXPECT_EQ(rig.store.values["bmc.pin.gpu001"], net.fingerprint);
 
   net.fingerprint = std::string(64, 'b');
   net.requests.clear();
   auto later = rig.session();
-  auto answer = loop.run(later->get(kSystem));
+  auto answer = loop.run(later->get(kSystemPath));
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code(), ErrorCode::Denied);
   EXPECT_THAT(answer.error().str(), HasSubstr("trust reset gpu001"));
@@ -151,12 +151,12 @@ TEST_F(RedfishSessionTest, pinsTheFirstCertificateAndTellsNothingToAnother) {
 
   ASSERT_TRUE(forgetPin(rig.store, NodeName("gpu001")));
   auto allowed = rig.session();
-  EXPECT_TRUE(loop.run(allowed->get(kSystem)));
+  EXPECT_TRUE(loop.run(allowed->get(kSystemPath)));
 }
 
 TEST_F(RedfishSessionTest, firstContactCarriesNoSecret) {
   auto session = rig.session();
-  ASSERT_TRUE(loop.run(session->get(kSystem)));
+  ASSERT_TRUE(loop.run(session->get(kSystemPath)));
   const auto& first = net.requests.front();
   EXPECT_EQ(first.method, "GET");
   EXPECT_TRUE(first.body.empty());
@@ -166,11 +166,11 @@ TEST_F(RedfishSessionTest, firstContactCarriesNoSecret) {
 
 TEST_F(RedfishSessionTest, aResetConnectionIsTriedOnceMoreForReadsOnly) {
   auto session = rig.session();
-  ASSERT_TRUE(loop.run(session->get(kSystem)));
+  ASSERT_TRUE(loop.run(session->get(kSystemPath)));
   net.fail_next.assign(1, Error(ErrorCode::Unavailable, "connection reset"));
-  EXPECT_TRUE(loop.run(session->get(kSystem)));
+  EXPECT_TRUE(loop.run(session->get(kSystemPath)));
   net.fail_next.assign(2, Error(ErrorCode::Unavailable, "connection reset"));
-  EXPECT_FALSE(loop.run(session->get(kSystem)));
+  EXPECT_FALSE(loop.run(session->get(kSystemPath)));
 
   net.requests.clear();
   net.fail_next.assign(1, Error(ErrorCode::Unavailable, "connection reset"));

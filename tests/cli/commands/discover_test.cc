@@ -14,8 +14,6 @@ using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr int kOk = 0, kFailed = 1, kUsage = 2;
-
 class DiscoverCliTest : public ::testing::Test {
  protected:
   DiscoverCliTest() {

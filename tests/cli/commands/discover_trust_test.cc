@@ -16,8 +16,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr int kOk = 0, kFailed = 1, kWorkLeft = 3;
-
 class DiscoverTrust : public ::testing::Test {
  protected:
   DiscoverTrust() {

@@ -16,8 +16,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr int kFailed = 1, kUsage = 2;
-
 class RolloutCliTest : public ::testing::Test {
  protected:
   std::string refused(std::vector<std::string> words) {

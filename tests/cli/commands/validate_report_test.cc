@@ -23,8 +23,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr int kOk = 0, kFailed = 1;
-
 class ValidateCommands : public ::testing::Test {
  protected:
   ValidateCommands() {

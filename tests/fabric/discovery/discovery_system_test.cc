@@ -17,7 +17,7 @@ using muster::test::runAsync;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr std::chrono::seconds kLimit{60};
+constexpr std::chrono::seconds kToolLimit{60};
 
 std::string described(const Topology& topology) {
   std::string text;
@@ -44,8 +44,8 @@ class BothTools : public ::testing::Test {
     return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "muster-ibnetdisc";
   }
   void expectTheSame() {
-    const auto direct = runAsync(tools_->discoverByLibrary(), kLimit),
-               by_tool = runAsync(tools_->discoverByTool(), kLimit);
+    const auto direct = runAsync(tools_->discoverByLibrary(), kToolLimit),
+               by_tool = runAsync(tools_->discoverByTool(), kToolLimit);
     ASSERT_TRUE(direct) << direct.error().str();
     ASSERT_TRUE(by_tool) << by_tool.error().str();
     EXPECT_EQ(described(*direct), described(*by_tool));
@@ -76,8 +76,8 @@ TEST_F(BothTools, findTheSameAddressesOnceASubnetManagerHasGivenThem) {
   muster::test::TempFolder folder;
   auto once = tools_->command("opensm", {"-o", "-d2", "-f", (folder / "log").string()});
   once.env["OSM_CACHE_DIR"] = once.env["OSM_TMP_DIR"] = folder.path().string();
-  ASSERT_TRUE(runAsync(fabric_->processes().run(std::move(once)), kLimit));
-  const auto direct = runAsync(tools_->discoverByLibrary(), kLimit);
+  ASSERT_TRUE(runAsync(fabric_->processes().run(std::move(once)), kToolLimit));
+  const auto direct = runAsync(tools_->discoverByLibrary(), kToolLimit);
   ASSERT_TRUE(direct) << direct.error().str();
   EXPECT_GT(direct->devices.at("gpu003 mlx5_1").addresses.at(1).lid, 0);
   EXPECT_GT(direct->devices.at("leaf-su1-r1").addresses.at(0).lid, 0);
@@ -86,7 +86,7 @@ TEST_F(BothTools, findTheSameAddressesOnceASubnetManagerHasGivenThem) {
 
 TEST_F(BothTools, callASwitchAsTheNameMapDoes) {
   start(declared_);
-  const auto found = runAsync(tools_->discover(), kLimit);
+  const auto found = runAsync(tools_->discover(), kToolLimit);
   ASSERT_TRUE(found) << found.error().str();
   muster::test::TempFolder folder;
   const auto map = folder / "names";
@@ -97,7 +97,7 @@ TEST_F(BothTools, callASwitchAsTheNameMapDoes) {
     std::set<std::string> names;
     const auto exit = runAsync(fabric_->processes().run(tools_->command(
                                    std::move(tool), {"--node-name-map", map.string()})),
-                               kLimit);
+                               kToolLimit);
     const auto topology = exit ? parseIbnetdiscover(exit->out) : Result<Topology>(Topology{});
     EXPECT_TRUE(topology);
     for (const auto& [name, device] : topology.value_or(Topology{}).devices) names.insert(name);
@@ -110,7 +110,7 @@ TEST_F(BothTools, callASwitchAsTheNameMapDoes) {
 
 TEST_F(BothTools, findTwoDevicesWithOneGuid) {
   start(declared_);
-  const auto found = runAsync(tools_->discover(), kLimit);
+  const auto found = runAsync(tools_->discover(), kToolLimit);
   ASSERT_TRUE(found) << found.error().str();
   fabric_->say(fmt::format("Guid \"gpu003-mlx5_0\" {}", found->devices.at("gpu001 mlx5_0").guid));
   expectTheSame();
@@ -121,13 +121,13 @@ TEST_F(BothTools, findTwoDevicesWithOneGuid) {
 TEST_F(BothTools, namesThePortBehindWhichNobodyAnswers) {
   start(declared_);
   fabric_->dropMads("gpu002 mlx5_1", 100);
-  const auto direct = runAsync(tools_->discoverByLibrary(), kLimit);
+  const auto direct = runAsync(tools_->discoverByLibrary(), kToolLimit);
   ASSERT_FALSE(direct);
   EXPECT_EQ(direct.error().code(), ErrorCode::Unavailable);
   EXPECT_THAT(direct.error().str(),
               AllOf(HasSubstr("leaf-su1-r1 (0x"),
                     HasSubstr("port 2 is up, and who is behind it did not answer")));
-  const auto any = runAsync(tools_->discover(), kLimit);
+  const auto any = runAsync(tools_->discover(), kToolLimit);
   ASSERT_FALSE(any) << "ibnetdiscover must not be asked where the library has seen a gap";
   EXPECT_EQ(any.error().code(), ErrorCode::Unavailable);
   fabric_->dropMads("gpu002 mlx5_1", 0);
@@ -140,8 +140,9 @@ TEST_F(BothTools, aPictureWithGapsIsNeverPrinted) {
   fabric_->dropMads("leaf-su1-r1", 30);
   int refused = 0;
   for (int i = 0; i < 5; ++i) {
-    const auto exit = runAsync(
-        fabric_->processes().run(tools_->command("sh", {"-c", looker() + " 2>/dev/null"})), kLimit);
+    const auto exit =
+        runAsync(fabric_->processes().run(tools_->command("sh", {"-c", looker() + " 2>/dev/null"})),
+                 kToolLimit);
     ASSERT_TRUE(exit) << exit.error().str();
     refused += exit->code == 1;
     EXPECT_EQ(exit->code == 1, exit->out.empty()) << exit->out;
@@ -162,8 +163,8 @@ TEST_F(BothTools, aSwitchThatDoesNotTellItsFirmwareIsNotAsDeclared) {
   muster::test::TempFolder folder;
   auto once = tools_->command("opensm", {"-o", "-d2", "-f", (folder / "log").string()});
   once.env["OSM_CACHE_DIR"] = once.env["OSM_TMP_DIR"] = folder.path().string();
-  ASSERT_TRUE(runAsync(fabric_->processes().run(std::move(once)), kLimit));
-  const auto report = runAsync(diff(cluster_, fabric_->processes(), options_), kLimit);
+  ASSERT_TRUE(runAsync(fabric_->processes().run(std::move(once)), kToolLimit));
+  const auto report = runAsync(diff(cluster_, fabric_->processes(), options_), kToolLimit);
   ASSERT_TRUE(report);
   ASSERT_EQ(report->error, "");
   std::size_t switches = 0;
@@ -174,7 +175,7 @@ TEST_F(BothTools, aSwitchThatDoesNotTellItsFirmwareIsNotAsDeclared) {
     EXPECT_EQ(one.found, "not told");
   }
   EXPECT_EQ(report->exitCode(), DiffReport::kDeviates);
-  const auto refused = runAsync(tools_->switchFirmware({70000}), kLimit);
+  const auto refused = runAsync(tools_->switchFirmware({70000}), kToolLimit);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().str(), HasSubstr("70000 is no LID"));
 }
@@ -187,10 +188,10 @@ TEST_F(BothTools, asksIbnetdiscoverWhereNoPortMayBeOpened) {
       prefix, "#!/bin/sh\ncase $1 in */muster-*) exit 3 ;; esac\nexec ibsim-run \"$@\"\n"));
   std::filesystem::permissions(prefix, std::filesystem::perms::owner_all);
   options_.tool_prefix = {prefix.string()};
-  const auto direct = runAsync(tools_->discoverByLibrary(), kLimit);
+  const auto direct = runAsync(tools_->discoverByLibrary(), kToolLimit);
   ASSERT_FALSE(direct);
   EXPECT_EQ(direct.error().code(), ErrorCode::Denied);
-  const auto found = runAsync(tools_->discover(), kLimit);
+  const auto found = runAsync(tools_->discover(), kToolLimit);
   ASSERT_TRUE(found) << found.error().str();
   EXPECT_EQ(found->links, declared_.links);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One declaration for hosts and switches, and what happens when one of them does otherwise.
 #include "fabric/roce/roce.h"
-#include "inventory/model/fabric.h"
+#include "tests/fabric/roce/nvidia_roce.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,13 +15,11 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const inventory::Roce kRoce;  // NVIDIA's: DSCP 26 → 3, notifications 48 → 6
-
 TEST(RoceSonic, readsBackAsDeclared) {
-  auto marking = sonicMarking(roceSonic(kRoce, {"Ethernet0", "Ethernet8"}), "Ethernet8");
+  auto marking = sonicMarking(roceSonic(kNvidiaRoce, {"Ethernet0", "Ethernet8"}), "Ethernet8");
   ASSERT_TRUE(marking) << marking.error().str();
-  EXPECT_THAT(disagreements(kRoce, *marking), IsEmpty());
-  auto config = nlohmann::json::parse(roceSonic(kRoce, {"Ethernet0"}));
+  EXPECT_THAT(disagreements(kNvidiaRoce, *marking), IsEmpty());
+  auto config = nlohmann::json::parse(roceSonic(kNvidiaRoce, {"Ethernet0"}));
   EXPECT_EQ(config["DSCP_TO_TC_MAP"]["MUSTER"].size(), 64u);
   EXPECT_EQ(config["WRED_PROFILE"]["MUSTER_ECN"]["green_min_threshold"], "153600");
   EXPECT_EQ(config["QUEUE"]["Ethernet0|6"]["scheduler"], "MUSTER_STRICT");
@@ -34,7 +32,7 @@ TEST(RoceSonic, tellsThatAStockSwitchDropsWhatHostsThinkLossless) {
       "PORT_QOS_MAP": {"Ethernet0": {"dscp_to_tc_map": "[DSCP_TO_TC_MAP|AZURE]", "pfc_enable": "3,4"}}, "PORT": {"Ethernet0": {"mtu": "9100"}}})",
       "Ethernet0");
   ASSERT_TRUE(stock) << stock.error().str();
-  EXPECT_THAT(disagreements(kRoce, *stock),
+  EXPECT_THAT(disagreements(kNvidiaRoce, *stock),
               ElementsAre("DSCP 26 has priority 1 instead of 3: RDMA is not lossless",
                           "DSCP 3 shares the lossless priority 3", "PFC is on for 3,4 instead of 3",
                           "the MTU is 9100 instead of 9000"));
@@ -58,19 +56,19 @@ TEST(RoceHost, comparesWhatDcbReports) {
       R"({"dscp_prio": [[26, 3], [48, 6]]})",
       R"({"pfc_cap": 8, "prio_pfc": [false,false,false,true,false,false,false,false]})", 9000);
   ASSERT_TRUE(good) << good.error().str();
-  EXPECT_THAT(disagreements(kRoce, *good), IsEmpty());
+  EXPECT_THAT(disagreements(kNvidiaRoce, *good), IsEmpty());
   auto untouched =
       hostMarking("{}", R"({"prio_pfc": ["off","off","off","off","off","off","off","off"]})", 1500);
   ASSERT_TRUE(untouched);
-  EXPECT_THAT(disagreements(kRoce, *untouched), Contains("it ignores DSCP"));
-  EXPECT_THAT(disagreements(kRoce, *untouched), Contains("PFC is on for none instead of 3"));
+  EXPECT_THAT(disagreements(kNvidiaRoce, *untouched), Contains("it ignores DSCP"));
+  EXPECT_THAT(disagreements(kNvidiaRoce, *untouched), Contains("PFC is on for none instead of 3"));
   EXPECT_FALSE(hostMarking("{}", "{}", 9000));
   EXPECT_FALSE(hostMarking(R"({"dscp_prio": [26]})", R"({"prio_pfc": [0,0,0,0,0,0,0,0]})", 9000));
   EXPECT_FALSE(hostMarking("dcb: not supported", "", 9000));
 }
 
 TEST(RoceHost, scriptSetsEveryPriorityAndTheTrafficClass) {
-  auto script = roceHostScript(kRoce, {"mlx5_0", "mlx5_3"});
+  auto script = roceHostScript(kNvidiaRoce, {"mlx5_0", "mlx5_3"});
   EXPECT_THAT(script, HasSubstr("for device in mlx5_0 mlx5_3; do"));
   EXPECT_THAT(script,
               HasSubstr("prio-pfc 0:off 1:off 2:off 3:on 4:off 5:off 6:off 7:off || no_dcb\n"));
@@ -79,9 +77,9 @@ TEST(RoceHost, scriptSetsEveryPriorityAndTheTrafficClass) {
 }
 
 TEST(RoceCumulus, saysTheSameMap) {
-  EXPECT_THAT(roceCumulus(kRoce),
+  EXPECT_THAT(roceCumulus(kNvidiaRoce),
               HasSubstr("nv set qos mapping default-global dscp 26 switch-priority 3\n"));
-  EXPECT_THAT(roceCumulus(kRoce), HasSubstr("traffic-class 3 max-threshold-bytes 1536000\n"));
+  EXPECT_THAT(roceCumulus(kNvidiaRoce), HasSubstr("traffic-class 3 max-threshold-bytes 1536000\n"));
 }
 
 }  // namespace

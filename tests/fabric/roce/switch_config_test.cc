@@ -2,7 +2,7 @@
 // What a switch really has against what is rendered for it: nothing where it was loaded, each
 // difference by port, with what mends it.
 #include "fabric/roce/switch_config.h"
-#include "inventory/model/fabric.h"
+#include "tests/fabric/roce/nvidia_roce.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,8 +19,6 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const inventory::Roce kRoce;
-
 auto differs(const std::string& port, const std::string& text) {
   return AllOf(Field(&PortDifference::port, port), Field(&PortDifference::text, HasSubstr(text)));
 }
@@ -28,10 +26,10 @@ auto differs(const std::string& port, const std::string& text) {
 class SonicConfig : public ::testing::Test {
  protected:
   std::vector<PortDifference> check(std::vector<int> ports = {1, 3}) {
-    return checkSwitch(kRoce, ports, config_.dump()).value();
+    return checkSwitch(kNvidiaRoce, ports, config_.dump()).value();
   }
   json config_ = [] {  // the rendered fragment, loaded into a switch
-    auto config = json::parse(roceSonic(kRoce, {"Ethernet0", "Ethernet8"}));
+    auto config = json::parse(roceSonic(kNvidiaRoce, {"Ethernet0", "Ethernet8"}));
     for (const char* port : {"Ethernet0", "Ethernet8", "Ethernet16"})
       config["PORT"][port]["admin_status"] = "up";
     return config;
@@ -102,7 +100,7 @@ class NvueConfig : public ::testing::Test {
  protected:
   std::vector<PortDifference> check(std::vector<int> ports = {1, 12}) {
     return checkSwitch(
-               kRoce, ports,
+               kNvidiaRoce, ports,
                json::array({json{{"header", {{"model", "SN5600"}}}}, json{{"set", set_}}}).dump())
         .value();
   }
@@ -138,16 +136,18 @@ TEST_F(NvueConfig, eachDifferenceHasItsCommand) {
 }
 
 TEST(SwitchConfig, refusesWhatItCannotRead) {
-  EXPECT_EQ(checkSwitch(kRoce, {}, "nv: command not found").error().code(), ErrorCode::Corrupt);
-  EXPECT_EQ(checkSwitch(kRoce, {}, "[]").error().code(), ErrorCode::Corrupt);
-  EXPECT_EQ(checkSwitch(kRoce, {}, "{}").error().code(), ErrorCode::NotFound);
-  EXPECT_EQ(checkSwitch(kRoce, {}, R"({"PORT": {}})").error().code(), ErrorCode::NotFound);
-  EXPECT_EQ(checkSwitch(kRoce, {}, R"({"set": 7})").error().code(), ErrorCode::Corrupt);
+  EXPECT_EQ(checkSwitch(kNvidiaRoce, {}, "nv: command not found").error().code(),
+            ErrorCode::Corrupt);
+  EXPECT_EQ(checkSwitch(kNvidiaRoce, {}, "[]").error().code(), ErrorCode::Corrupt);
+  EXPECT_EQ(checkSwitch(kNvidiaRoce, {}, "{}").error().code(), ErrorCode::NotFound);
+  EXPECT_EQ(checkSwitch(kNvidiaRoce, {}, R"({"PORT": {}})").error().code(), ErrorCode::NotFound);
+  EXPECT_EQ(checkSwitch(kNvidiaRoce, {}, R"({"set": 7})").error().code(), ErrorCode::Corrupt);
 }
 
 TEST(SwitchConfig, aStockSwitchIsToldEveryPort) {
-  const auto stock = checkSwitch(
-      kRoce, {1, 2}, R"({"DSCP_TO_TC_MAP": {"AZURE": {"3": "3", "4": "4", "26": "1", "48": "6"}},
+  const auto stock =
+      checkSwitch(kNvidiaRoce, {1, 2},
+                  R"({"DSCP_TO_TC_MAP": {"AZURE": {"3": "3", "4": "4", "26": "1", "48": "6"}},
       "PORT_QOS_MAP": {"Ethernet0": {"dscp_to_tc_map": "AZURE", "pfc_enable": "3,4"}},
       "PORT": {"Ethernet0": {"mtu": "9100"}, "Ethernet4": {"mtu": "9100"}}})");
   ASSERT_TRUE(stock) << stock.error().str();

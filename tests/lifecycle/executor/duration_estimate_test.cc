@@ -18,7 +18,7 @@ using std::chrono::seconds;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-const WallTime kBegin{std::chrono::hours(24 * 365 * 50)};
+const WallTime kActionBegins{std::chrono::hours(24 * 365 * 50)};
 
 Action actionOf(const std::string& facet, seconds expected) {
   Action action;
@@ -34,8 +34,8 @@ Intent doneIn(const std::string& facet, milliseconds taken, IntentState state = 
   Intent intent;
   intent.action = actionOf(facet, seconds(60));
   intent.state = state;
-  intent.opened_at = kBegin;
-  intent.closed_at = kBegin + taken;
+  intent.opened_at = kActionBegins;
+  intent.closed_at = kActionBegins + taken;
   return intent;
 }
 

@@ -3,6 +3,7 @@
 // when it was taken over.
 #include "tests/fakes/memory_store.h"
 #include "tests/lifecycle/crash_store.h"
+#include "tests/lifecycle/observe_plan_apply.h"
 #include "tests/lifecycle/rack.h"
 #include "tests/lifecycle/virtual_time.h"
 
@@ -22,14 +23,6 @@ using testing::HasSubstr;
 
 constexpr std::chrono::milliseconds kRealLease{
     30};  ///< the database's clock is real, the engine's is virtual
-
-Async<ApplyReport> observePlanApply(Engine& engine, Store& store, Rack& rack) {
-  CO_TRY(facts, co_await engine.observe({}));
-  CO_TRY(policy, policyOf(store, {}));
-  CO_TRY(plan, makePlan(rack.cluster, facts, policy, rack.phases()));
-  auto report = co_await engine.apply(plan);
-  co_return report;
-}
 
 class ClaimsTest : public testing::Test {
  protected:

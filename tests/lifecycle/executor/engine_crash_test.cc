@@ -6,6 +6,7 @@
 #include "tests/fakes/memory_store.h"
 #include "tests/lifecycle/crash_store.h"
 #include "tests/lifecycle/failing_disk.h"
+#include "tests/lifecycle/observe_plan_apply.h"
 #include "tests/lifecycle/rack.h"
 #include "tests/lifecycle/virtual_time.h"
 #include "tests/run_async.h"
@@ -20,15 +21,7 @@ namespace {
 using test::CrashStore;
 using test::Rack;
 
-constexpr int kMaxLives = 400;
-
-Async<ApplyReport> observePlanApply(Engine& engine, Store& store, Rack& rack) {
-  CO_TRY(facts, co_await engine.observe({}));
-  CO_TRY(policy, policyOf(store, {}));
-  CO_TRY(plan, makePlan(rack.cluster, facts, policy, rack.phases()));
-  auto report = co_await engine.apply(plan);
-  co_return report;
-}
+constexpr int kMaxEngineLives = 400;
 
 struct Life {
   bool crashed = false;
@@ -177,7 +170,7 @@ TEST(Crash, manyDeathsInARowStillEndWithAllMet) {
     Life life;
     int lives = 0;
     do {
-      ASSERT_LT(++lives, kMaxLives) << "no progress";
+      ASSERT_LT(++lives, kMaxEngineLives) << "no progress";
       life = live(rack, store, static_cast<int>(random() % 60) + 12, random() % 2 == 0);
     } while (life.crashed);
     ASSERT_TRUE(life.ok) << life.problems;
@@ -191,7 +184,7 @@ TEST(Crash, theSameHoldsOnSqlite) {
   Rack rack({"gpu001", "gpu002"});
   int lives = 0;
   for (Life life{.crashed = true}; life.crashed;) {
-    ASSERT_LT(++lives, kMaxLives);
+    ASSERT_LT(++lives, kMaxEngineLives);
     auto store = openSqliteStore(folder.path() / "muster.db");
     ASSERT_TRUE(store) << store.error().str();
     life = live(rack, **store, 37, lives % 2 == 0, lives % 3 == 0);

@@ -16,13 +16,13 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-const WallTime kNow = std::chrono::sys_days(std::chrono::year(2026) / 3 / 4);
+const WallTime kAskedAt = std::chrono::sys_days(std::chrono::year(2026) / 3 / 4);
 const Subject kNode{NodeName("gpu001")};
 
 class ExplainTest : public testing::Test {
  protected:
   Explanation why() {
-    auto input = gatherExplanation(rack_.cluster, rack_.phases(), store_, kNode, kNow);
+    auto input = gatherExplanation(rack_.cluster, rack_.phases(), store_, kNode, kAskedAt);
     if (!input) ADD_FAILURE() << input.error().str();
     return input ? explain(*input) : Explanation();
   }
@@ -30,7 +30,7 @@ class ExplainTest : public testing::Test {
     std::vector<Fact> all;
     for (const auto& [ref, fact] : facts.all()) {
       all.push_back(fact);
-      all.back().observed_at = kNow - std::chrono::minutes(5);
+      all.back().observed_at = kAskedAt - std::chrono::minutes(5);
     }
     ASSERT_TRUE(store_.putFacts(all));
   }
@@ -46,7 +46,7 @@ class ExplainTest : public testing::Test {
     intent.action.to = "wanted";
     intent.action.expected = std::chrono::seconds(60);
     intent.action.deadline = std::chrono::seconds(600);
-    intent.opened_at = kNow - age;
+    intent.opened_at = kAskedAt - age;
     ASSERT_TRUE(store_.openIntent(intent));
   }
   Rack rack_{{"gpu001"}};
@@ -78,21 +78,21 @@ TEST_F(ExplainTest, theWordFollowsWhatIsUnderWay) {
   put(factsAtTheEnd(rack_));
   open("gpu001/pool#drain", std::chrono::seconds(1));
   EXPECT_EQ(why().word, "draining");
-  ASSERT_TRUE(store_.closeIntent("i", IntentState::Done, "", kNow));
+  ASSERT_TRUE(store_.closeIntent("i", IntentState::Done, "", kAskedAt));
   ASSERT_TRUE(store_.putFacts({factOf("gpu001/pool", "drained")}));
   EXPECT_EQ(why().word, "maintenance");
   ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref("gpu001/gate.burn-in"), Severity::Error,
-                                 "GEMM is wrong", "", "", kNow}));
+                                 "GEMM is wrong", "", "", kAskedAt}));
   EXPECT_EQ(why().word, "failed") << "nobody holds it";
   ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref("gpu001/health.gpu"), Severity::Error,
-                                 "GPU 1 fell off the bus", "", "", kNow}));
+                                 "GPU 1 fell off the bus", "", "", kAskedAt}));
   EXPECT_EQ(why().word, "unhealthy");
   ASSERT_TRUE(store_.putFacts({factOf("gpu001/quarantine", "held")}));
   EXPECT_EQ(why().word, "quarantined");
   ASSERT_TRUE(store_.putFacts({factOf("gpu001/quarantine", "none")}));
   EXPECT_EQ(why().word, "unhealthy");
   ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref("gpu001/quarantine"), Severity::Error,
-                                 "in quarantine: burns", "", "", kNow, kQuarantineSource}));
+                                 "in quarantine: burns", "", "", kAskedAt, kQuarantineSource}));
   EXPECT_EQ(why().word, "quarantined") << "held a moment ago, and not observed since";
 }
 
@@ -134,7 +134,7 @@ TEST_F(ExplainTest, showsTheConsoleOfAFindingAsLines) {
   forget("gate.burn-in");
   ASSERT_TRUE(store_.addFinding(
       {test::FakeWorld::ref("gpu001/gate.burn-in"), Severity::Error, "it did not call",
-       R"({"console":["GRUB","Kernel panic - not syncing"],"rows":7})", "look at it", kNow}));
+       R"({"console":["GRUB","Kernel panic - not syncing"],"rows":7})", "look at it", kAskedAt}));
   const auto explanation = why();
   EXPECT_THAT(explanation.console, testing::ElementsAre("GRUB", "Kernel panic - not syncing"));
   EXPECT_THAT(explanation.last_evidence,
@@ -148,7 +148,7 @@ TEST_F(ExplainTest, showsTheEvidenceOfAFinding) {
   ASSERT_TRUE(store_.putFacts({factOf("gpu001/pool", "out")}));
   ASSERT_TRUE(
       store_.addFinding({test::FakeWorld::ref("gpu001/gate.burn-in"), Severity::Error,
-                         "GPU 1 has remapped rows", "{\"rows\":7}", "replace GPU 1", kNow}));
+                         "GPU 1 has remapped rows", "{\"rows\":7}", "replace GPU 1", kAskedAt}));
   auto explanation = why();
   EXPECT_EQ(explanation.state, "failed: GPU 1 has remapped rows");
   EXPECT_THAT(explanation.last_evidence, HasSubstr("{\"rows\":7}"));
@@ -158,14 +158,15 @@ TEST_F(ExplainTest, showsTheEvidenceOfAFinding) {
 
 TEST_F(ExplainTest, saysHowLongAnActionTakesAndWhenThatIsTooLong) {
   open("gpu001/image", std::chrono::seconds(30));
-  ASSERT_TRUE(store_.addEvent(Event{0, kNow - std::chrono::seconds(4), EventKind::ActionProgress,
-                                    kNode, "gpu001/image", "chunk 40 of 90", 0.4}));
+  ASSERT_TRUE(
+      store_.addEvent(Event{0, kAskedAt - std::chrono::seconds(4), EventKind::ActionProgress, kNode,
+                            "gpu001/image", "chunk 40 of 90", 0.4}));
   auto explanation = why();
   EXPECT_EQ(explanation.word, "imaging");
   EXPECT_EQ(explanation.state, "imaging: image is on its way to 'wanted', begun 30 s ago");
   EXPECT_THAT(explanation.last_evidence,
               HasSubstr("chunk 40 of 90 (action-progress, 4 s ago); outside operation /tasks/9"));
-  ASSERT_TRUE(store_.closeIntent("i", IntentState::Abandoned, "", kNow));
+  ASSERT_TRUE(store_.closeIntent("i", IntentState::Abandoned, "", kAskedAt));
 }
 
 TEST_F(ExplainTest, anActionPastItsDeadlineSaysSo) {

@@ -10,7 +10,7 @@
 namespace muster::lifecycle {
 namespace {
 
-constexpr int kGraphs = 200;
+constexpr int kReplannedGraphs = 200;
 constexpr int kChanges = 12;
 
 /// As a hall is: the cluster needs no node, and few nodes need another one.
@@ -47,7 +47,7 @@ std::set<Subject> disturb(const test::Graph& graph, FactSet& facts, std::mt19937
 
 TEST(Replanner, givesThePlanThatMakePlanGives) {
   int partial = 0;
-  for (unsigned seed = 0; seed < kGraphs && !testing::Test::HasFailure(); ++seed) {
+  for (unsigned seed = 0; seed < kReplannedGraphs && !testing::Test::HasFailure(); ++seed) {
     std::mt19937 random(seed);
     auto graph = test::randomGraph(random);
     if (seed % 4 != 0) looseLinks(graph, random);
@@ -67,7 +67,8 @@ TEST(Replanner, givesThePlanThatMakePlanGives) {
       changed = disturb(graph, facts, random);
     }
   }
-  EXPECT_GT(partial, kGraphs) << "hardly anything was planned in part, so nothing was tested";
+  EXPECT_GT(partial, kReplannedGraphs)
+      << "hardly anything was planned in part, so nothing was tested";
 }
 
 /// Nodes with a chain of goals each; those of n1 to n3 rest on the serial of the node before.

@@ -14,7 +14,7 @@ using test::MemoryStore;
 using test::RolloutRack;
 
 constexpr int kNodes = 4;
-constexpr int kMaxLives = 50;
+constexpr int kMaxRunnerLives = 50;
 
 /// What a person does after a crash: goes on, or starts when nothing was begun.
 RolloutRack::Life goOn(RolloutRack& rack, MemoryStore& store) {
@@ -103,7 +103,7 @@ TEST(RolloutCrash, manyDeathsInARowStillEndIt) {
   int lives = 1;
   auto life = rack.start(store, {}, 60, true);
   while (life.crashed) {
-    ASSERT_LT(++lives, kMaxLives) << "no progress";
+    ASSERT_LT(++lives, kMaxRunnerLives) << "no progress";
     life = rack.resume(store, 23 + lives, lives % 2 == 0);
   }
   ASSERT_EQ(life.error, "");

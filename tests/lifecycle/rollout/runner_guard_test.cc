@@ -13,12 +13,9 @@ namespace {
 
 using test::MemoryStore;
 using test::RolloutRack;
+using test::withRoomFor;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-std::string reasonsOf(MemoryStore& store) {
-  return fmt::format("{}", fmt::join(RolloutRack::record(store).rollout().reasons, "\n"));
-}
 
 void withImages(RolloutRack& rack) {
   rack.with_images = true;
@@ -69,12 +66,6 @@ void countMostOut(RolloutRack& rack, int& most) {
   rack.pool.after_act = [&rack, &most] {
     most = std::max(most, static_cast<int>(rack.declared.nodes.size()) - rack.working());
   };
-}
-
-inventory::RolloutPolicy withRoomFor(int nodes) {
-  inventory::RolloutPolicy policy;
-  policy.max_unavailable.pool = {nodes, std::nullopt};
-  return policy;
 }
 
 /// During an outage everybody counts as out, and who is out makes nothing worse: all of them were

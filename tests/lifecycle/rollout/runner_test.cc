@@ -15,12 +15,9 @@ namespace {
 
 using test::MemoryStore;
 using test::RolloutRack;
+using test::withRoomFor;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-std::string reasonsOf(MemoryStore& store) {
-  return fmt::format("{}", fmt::join(RolloutRack::record(store).rollout().reasons, "\n"));
-}
 
 TEST(Rollout, changesEveryNodeOnceAndBringsItBack) {
   RolloutRack rack(10, 5);
@@ -93,12 +90,6 @@ TEST(Rollout, goesOnAfterTheCauseIsGoneAndTriesTheFailedNodeAgain) {
   EXPECT_EQ(RolloutRack::record(store).rollout().state, RolloutState::Done) << reasonsOf(store);
   EXPECT_EQ(rack.working(), 8);
   EXPECT_EQ(rack.world.effects("gpu0001/driver.nvidia-575"), 1) << "only what failed is done again";
-}
-
-inventory::RolloutPolicy withRoomFor(int nodes) {
-  inventory::RolloutPolicy policy;
-  policy.max_unavailable.pool = {nodes, std::nullopt};
-  return policy;
 }
 
 TEST(Rollout, anAcceptedGateIsWrittenDownWithWhoAcceptedIt) {

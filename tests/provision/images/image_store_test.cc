@@ -5,6 +5,7 @@
 #include "provision/images/ramos_cache.h"
 #include "provision/images/served_images.h"
 #include "tests/fakes/fake_system_builder.h"
+#include "tests/provision/images/quiet.h"
 #include "tests/run_async.h"
 #include "wire/pack_index.h"
 
@@ -19,8 +20,6 @@ namespace muster::provision {
 namespace {
 
 using testing::HasSubstr;
-
-const Say kQuiet = [](std::string_view) {};
 
 inventory::Image sampleImage() {
   return {"node", inventory::ImageBuild{"bookworm", {"linux-image-amd64", "munge"}, ""}, {}};

@@ -10,6 +10,7 @@
 #include "provision/images/image_store_parts.h"
 #include "tests/fakes/fake_system_builder.h"
 #include "tests/paths.h"
+#include "tests/provision/images/quiet.h"
 #include "tests/run_async.h"
 
 #include <fmt/format.h>
@@ -22,8 +23,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-const auto kQuiet = [](std::string_view) {};
 
 class LiveImageTest : public ::testing::Test {
  protected:

@@ -28,7 +28,6 @@ using lifecycle::Done;
 using lifecycle::Subject;
 using ::testing::HasSubstr;
 
-const NodeName kNode("gpu001");
 constexpr const char* kWhole =
     R"json({"node_serial":"SN-1","complete":true,"left":[],"disks":[{"disk":"/dev/nvme0n1 (serial A, 3.6 TiB)","serial":"A",
   "method":"nvme-format-crypto","level":"purge","tried":[],"places_checked":514,"seconds":4.2,"fault":""}]})json";

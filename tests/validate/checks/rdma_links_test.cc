@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster::validate::test {
+namespace muster::validate {
 namespace {
 
 using ::testing::HasSubstr;
@@ -134,4 +134,4 @@ TEST(RdmaLinksGate, runsOnInfiniBandOnly) {
 }
 
 }  // namespace
-}  // namespace muster::validate::test
+}  // namespace muster::validate

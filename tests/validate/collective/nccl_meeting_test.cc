@@ -2,6 +2,7 @@
 // The first process of a group hands out what all meet by; and what is known of a job that does not
 // come to its end.
 #include "validate/collective/nccl_meeting.h"
+#include "tests/validate/collective/free_port.h"
 #include "validate/collective/tcp_streams.h"
 
 #include <gmock/gmock.h>
@@ -15,11 +16,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-int freePort() {
-  const auto listener = listenAt(0);
-  return *portOf(listener->get());
-}
 
 /// A process of two ranks of six.
 Job partOf(int port, int first_rank, std::chrono::seconds limit = std::chrono::seconds(20)) {

@@ -3,6 +3,7 @@
 // node.
 #include "base/io/process.h"
 #include "tests/paths.h"
+#include "tests/validate/collective/free_port.h"
 #include "validate/collective/collective.h"
 #include "validate/collective/tcp_streams.h"
 
@@ -19,8 +20,6 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-int freePort() { return *portOf(listenAt(0)->get()); }
 
 Job job(int ranks, int local, int port) {
   Job job;

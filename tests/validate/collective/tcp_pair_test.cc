@@ -1,28 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The TCP pair engine between two threads on the loopback.
 #include "validate/collective/tcp_pair.h"
+#include "tests/validate/collective/free_port.h"
 
 #include <gtest/gtest.h>
-
-#include <arpa/inet.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <thread>
 
 namespace muster::collective {
 namespace {
-
-int freePort() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET, address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  ::bind(fd, reinterpret_cast<sockaddr*>(&address), size);
-  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
-  ::close(fd);
-  return ntohs(address.sin_port);
-}
 
 struct Both {
   Result<TcpMeasured> server = fail(ErrorCode::Internal, ""),

@@ -16,7 +16,6 @@ using ::testing::StartsWith;
 
 constexpr int kNodes = 6, kPerRack = 3, kSlow = 4;
 constexpr const char *kGoodRate = "100mbit", *kSlowRate = "25mbit";
-constexpr int kOk = 0, kFailed = 1;
 
 class IsolateSystem : public RealAgents {
  protected:
