@@ -57,18 +57,19 @@ Result<std::vector<CertificateVerdict>> verifyCertificates(const Options& option
 Result<validate::Certificate> verifyCertificateFile(const CertificateFile& file) {
   TRY(text, io::readRegularFile(file.certificate, kMaxFileBytes));
   TRY(key, io::readRegularFile(file.key, kMaxFileBytes));
-  TRY(certificate, validate::Certificate::fromJson(text));
+  auto certificate = validate::Certificate::fromJson(text);
+  if (!certificate) return fail(std::move(certificate).error().within(file.certificate));
   validate::RevocationList list;
   if (!file.revocations.empty()) {
     TRY(listed, io::readRegularFile(file.revocations, kMaxFileBytes));
     TRY(read, validate::RevocationList::fromJson(listed, key));
     list = std::move(read);
   }
-  if (!file.node.empty() && certificate.node.str() != file.node)
+  if (!file.node.empty() && certificate->node.str() != file.node)
     return fail(ErrorCode::Denied, fmt::format("the certificate is of {}, not of {}",
-                                               certificate.node.str(), file.node));
-  TRY_OK(validate::verifyOffline(certificate, key, SystemClock().now(), list));
-  return std::move(certificate);
+                                               certificate->node.str(), file.node));
+  TRY_OK(validate::verifyOffline(*certificate, key, SystemClock().now(), list));
+  return certificate;
 }
 
 Result<WallTime> overrideCertificate(const Options& options, const CertificateOverride& request) {

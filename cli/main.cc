@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <iostream>
 
 using namespace muster;
@@ -56,6 +57,14 @@ void addGlobalOptions(CLI::App& app, app::Options& options) {
          "--allow-path", app::allowPaths,
          "A folder besides the inventory's own whose files the inventory may name "
          "(MUSTER_ALLOW_PATH, separated by ':')")
+      ->check(CLI::Validator(
+          [](const std::string& folder) {
+            std::error_code not_there;
+            const bool is_folder =
+                folder.empty() || std::filesystem::is_directory(folder, not_there);
+            return is_folder ? std::string() : folder + " is no folder";
+          },
+          ""))
       ->allow_extra_args(false);
   app.add_option("--state", options.state, "State folder (MUSTER_STATE)")->capture_default_str();
   app.add_option("--store", options.store,

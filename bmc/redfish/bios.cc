@@ -16,7 +16,7 @@ std::map<std::string, std::string> attributesOf(const Json& resource) {
   const Json* attributes = find(resource, "Attributes");
   if (!attributes || !attributes->is_object()) return out;
   for (const auto& [name, value] : attributes->items())
-    if (!value.is_structured()) out[name] = textAt(*attributes, name);
+    if (!value.is_structured()) out[name] = textAt(value, {});  // a name may hold a slash
   return out;
 }
 

@@ -53,7 +53,7 @@ Async<RedfishReply> RedfishConnections::exchange(RedfishCall call, std::string t
     }
     if (response)
       co_return RedfishReply{response->status, std::move(response->headers),
-                             parseLenient(response->body)};
+                             parseLenient(response->body), response->body.size()};
     if (response.error().code() != ErrorCode::Unavailable || attempt >= attempts)
       co_return fail(std::move(response.error()));
     auto pause = clock_.sleep(kReconnectPause);  // HPE resets reused connections

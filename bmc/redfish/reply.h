@@ -14,6 +14,7 @@ struct RedfishReply {
   int status = 0;
   io::Headers headers;
   Json body;
+  std::size_t bytes = 0;  ///< of the body, as it came
 
   bool ok() const { return status >= 200 && status < 300; }
   std::string header(const std::string& name) const;

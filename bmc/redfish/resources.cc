@@ -18,6 +18,8 @@ constexpr std::size_t kMaxSystems = 32;
 constexpr std::size_t kMaxManagers = 32;
 constexpr std::size_t kMaxLinkedChassis = 8;
 constexpr int kMaxPages = 64;
+constexpr std::size_t kMaxCollectionBytes = 64u
+                                            << 20;  ///< a log of some thousand entries has a few
 constexpr std::string_view kExpand =
     "?$expand=.($levels=1)";             ///< DSP0266: subordinate resources, not those in Links
 constexpr auto kSystemCacheTtl = 500ms;  ///< answers of BMCs are on their way for 100–500 ms
@@ -54,7 +56,14 @@ RedfishResources::RedfishResources(std::unique_ptr<RedfishSession> session, Cloc
 Async<Members> RedfishResources::members(std::string collection, std::size_t limit,
                                          std::chrono::milliseconds timeout, Want want) {
   Members out;
-  std::size_t seen = 0;
+  std::size_t seen = 0, bytes = 0;
+  const auto fits = [&](const RedfishReply& reply) -> Result<void> {
+    if ((bytes += reply.bytes) <= kMaxCollectionBytes) return {};
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("the BMC at {} sends more than {} MiB for {}; it was not read to its "
+                            "end; reset the BMC, or tell its vendor",
+                            address(), kMaxCollectionBytes >> 20, collection));
+  };
   auto busy = RedfishSession::Busy::Wait;
   std::string next =
       want == Want::Expanded && expand_ ? collection + std::string(kExpand) : collection;
@@ -66,6 +75,7 @@ Async<Members> RedfishResources::members(std::string collection, std::size_t lim
       continue;
     }
     CO_TRY(reply, std::move(answer));
+    CO_TRY_OK(fits(reply));
     const auto here = std::exchange(next, linkAt(reply.body, "Members@odata.nextLink"));
     if (!next.empty()) {
       CO_TRY(path, resolveReference(address(), here, next));
@@ -82,6 +92,7 @@ Async<Members> RedfishResources::members(std::string collection, std::size_t lim
       }
       auto member = co_await session_->get(uri, timeout, busy);
       if (member) {
+        CO_TRY_OK(fits(*member));
         out.found.push_back({uri, std::move(member->body)});
       } else if (member.error().code() == ErrorCode::Denied) {
         co_return fail(std::move(member.error()));

@@ -190,6 +190,39 @@ TEST_F(Answers, aServiceWithoutSessionsGetsBasicAuthentication) {
   ASSERT_TRUE(loop.run(bmc->logout()));
 }
 
+TEST_F(Answers, aBiosAttributesNameMayHoldASlash) {
+  resources["/redfish/v1/Systems/S"]["Bios"] = link("/redfish/v1/Systems/S/Bios");
+  resources["/redfish/v1/Systems/S/Bios"] = {
+      {"Attributes", {{"NUMA/Mode", "NPS4"}, {"Sub", {{"Mode", "no attribute"}}}, {"Cores", 64}}}};
+  const auto bmc = rig.bmc();
+  const auto attributes = loop.run(bmc->biosAttributes());
+  ASSERT_TRUE(attributes) << attributes.error().str();
+  EXPECT_EQ(*attributes,
+            (std::map<std::string, std::string>{{"Cores", "64"}, {"NUMA/Mode", "NPS4"}}));
+}
+
+/// Each member is below the limit of one answer; all of them would fill the controller's memory.
+TEST_F(Answers, aCollectionHasABoundInBytes) {
+  constexpr int kMembers = 100;
+  const std::string filler(1u << 20, 'x');
+  Json members = Json::array();
+  for (int i = 0; i < kMembers; ++i) members.push_back(link(fmt::format("{}/{}", kInventory, i)));
+  resources[kInventory] = {{"Members", members}};
+  int asked = 0;
+  net.handle = [&, serve = net.handle](io::HttpRequest request) -> Async<io::HttpResponse> {
+    if (!request.url.target.starts_with(std::string(kInventory) + "/"))
+      co_return co_await serve(std::move(request));
+    ++asked;
+    co_return test::FakeHttp::json(
+        200, Json{{"Id", std::to_string(asked)}, {"Version", "1"}, {"Oem", filler}}.dump());
+  };
+  const auto bmc = rig.bmc();
+  const auto firmware = loop.run(bmc->firmware());
+  ASSERT_FALSE(firmware);
+  EXPECT_THAT(firmware.error().text(), testing::HasSubstr("more than 64 MiB"));
+  EXPECT_LE(asked, 65);
+}
+
 TEST_F(Answers, aRootThatCannotBeReadIsNoReasonToSendThePasswordWithEveryRequest) {
   texts["/redfish/v1"] = "<html></html>";
   const auto bmc = rig.bmc();
