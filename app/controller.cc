@@ -183,10 +183,7 @@ Result<std::unique_ptr<Controller>> Controller::start(const Options& options,
 Result<std::unique_ptr<Controller>> Controller::openStored(
     const Options& options, const inventory::Cluster& cluster,
     const std::optional<lab::LabHandle>& lab) {
-  if (!storeExists(options))
-    return fail(ErrorCode::NotFound,
-                fmt::format("nothing has been done yet in {}; start with: muster plan",
-                            options.state.string()));
+  TRY_OK(requireUsed(options));
   std::unique_ptr<Controller> controller(new Controller(cluster, lab));
   // No exitOnSignals(): who only looks may wait outside the loop, and signals end it as it stands.
   TRY_OK(controller->open(options, lab, [](const lifecycle::Event&) {}));

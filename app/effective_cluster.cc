@@ -22,11 +22,15 @@ Result<std::unique_ptr<lifecycle::Store>> openStoreForWriting(const Options& opt
   return std::move(store);
 }
 
+Result<void> requireUsed(const Options& options) {
+  if (storeExists(options)) return {};
+  return fail(ErrorCode::NotFound,
+              fmt::format("nothing has been done yet in {}; start with: muster plan",
+                          options.state.string()));
+}
+
 Result<std::unique_ptr<lifecycle::Store>> openStoreForReading(const Options& options) {
-  if (!storeExists(options))
-    return fail(ErrorCode::NotFound,
-                fmt::format("nothing has been done yet in {}; start with: muster plan",
-                            options.state.string()));
+  TRY_OK(requireUsed(options));
   return lifecycle::openStore(options.storeUrl());
 }
 

@@ -19,6 +19,8 @@ bool storeExists(const Options& options);
 /// The store, with the state folder made when it is missing.
 Result<std::unique_ptr<lifecycle::Store>> openStoreForWriting(const Options& options);
 
+/// Errors: NotFound (nothing was done here yet: what to begin with)
+Result<void> requireUsed(const Options& options);
 /// The store of whom only reads: none is made. Errors: NotFound (nothing was done here yet)
 Result<std::unique_ptr<lifecycle::Store>> openStoreForReading(const Options& options);
 
