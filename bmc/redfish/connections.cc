@@ -48,7 +48,8 @@ Async<RedfishReply> RedfishConnections::exchange(RedfishCall call, std::string t
         co_await (attempt < attempts ? sendWithPermit(request, call.upload, permits)
                                      : sendWithPermit(std::move(request), call.upload, permits));
     if (response && response->status == 406 && attempt < attempts) {
-      request.headers.erase("Accept-Encoding");  // HPE Gen10+ refuses identity for some resources
+      // HPE Gen10+ refuses identity for some resources.
+      request.headers.erase("Accept-Encoding");  // NOLINT(bugprone-use-after-move): not the last
       continue;
     }
     if (response)

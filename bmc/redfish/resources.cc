@@ -58,7 +58,8 @@ Async<Members> RedfishResources::members(std::string collection, std::size_t lim
   Members out;
   std::size_t seen = 0, bytes = 0;
   const auto fits = [&](const RedfishReply& reply) -> Result<void> {
-    if ((bytes += reply.bytes) <= kMaxCollectionBytes) return {};
+    bytes += reply.bytes;
+    if (bytes <= kMaxCollectionBytes) return {};
     return fail(ErrorCode::InvalidInput,
                 fmt::format("the BMC at {} sends more than {} MiB for {}; it was not read to its "
                             "end; reset the BMC, or tell its vendor",
