@@ -53,13 +53,17 @@ Result<std::string> madeOnce(const fs::path& state) {
   return text;
 }
 
+bool lists(const std::string& made, std::string_view name) {
+  return ("\n" + made).find(fmt::format("\n{}\n", name)) != std::string::npos;
+}
+
 /// A new key in the place of a lost one would say nothing, and void what the old one has signed.
 /// `name`: as typed, or "ca".
 Result<void> requireNotLost(const fs::path& state, std::string_view name, const fs::path& file) {
   std::error_code error;
   if (fs::exists(fs::symlink_status(file, error))) return {};
   TRY(made, madeOnce(state));
-  if (("\n" + made).find(fmt::format("\n{}\n", name)) == std::string::npos) return {};
+  if (!lists(made, name)) return {};
   const auto anew = name == "ca"
                         ? std::string(
                               "Without one every node has to be imaged again, by a new state "
@@ -76,7 +80,7 @@ Result<void> requireNotLost(const fs::path& state, std::string_view name, const 
 
 Result<void> noteMade(const fs::path& state, std::string_view name) {
   TRY(made, madeOnce(state));
-  if (("\n" + made).find(fmt::format("\n{}\n", name)) != std::string::npos) return {};
+  if (lists(made, name)) return {};
   return io::writeFileAtomic(state / kMadeFile, made + std::string(name) + "\n", kStateFileMode);
 }
 
