@@ -240,7 +240,7 @@ Result<fs::path> finishRotation(const fs::path& state, KeyPurpose purpose) {
         ErrorCode::NotFound,
         fmt::format("no rotation of the key for {0} is under way; begin one: muster key rotate {0}",
                     rowOf(purpose).name));
-  const auto retired = retiredOf(state, purpose, io::publicKeyIds(pems[1]).front());
+  auto retired = retiredOf(state, purpose, io::publicKeyIds(pems[1]).front());
   TRY_OK(io::makeDirs(retired.parent_path(), 0700));
   TRY_OK(io::writeFileAtomic(retired, pems[1], 0644));
   std::error_code failed;
