@@ -93,7 +93,7 @@ endfunction()
 function(muster_test name)
   cmake_parse_arguments(ARG "WHOLE;APART" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 120)
+    set(ARG_TIMEOUT 600)  # a guard against hanging only: on a busy machine a test may take minutes
   endif()
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)  # an empty value would swallow the property after it

@@ -14,6 +14,7 @@
 #include "inventory/model/fabric.h"
 #include "inventory/model/profile.h"
 #include "lifecycle/model/fact_source.h"
+#include "wire/task_params.h"
 
 #include <nlohmann/json.hpp>
 
@@ -209,9 +210,8 @@ std::vector<Goal> NodeServicesPhase::goals(const inventory::Cluster& cluster,
 
 Async<std::map<std::string, std::string>> NodeServicesPhase::ask(NodeName node,
                                                                  std::vector<std::string> probes) {
-  const nlohmann::json params{{"probes", probes}};
   wire::AgentTask task{"fabric." + node.str() + "." + io::randomToken(9), wire::TaskKind::Probe,
-                       jsonText(params), kProbeLimit};
+                       toJson(wire::ProbeParams{std::move(probes)}), kProbeLimit};
   CO_TRY(report, co_await agents_.runTask(node, std::move(task)));
   const auto json = jsonOrNone(report.result, kAgentJson);
   if (!json.is_object())
@@ -361,10 +361,8 @@ Async<Outcome> NodeServicesPhase::act(Action action, ActContext& context) {
       co_return Blocked{firstOf(others)};
     }
   }
-  const nlohmann::json params{{"service", rendered->service},
-                              {"value", rendered->digest()},
-                              {"files", rendered->files},
-                              {"settings", rendered->settings}};
+  const wire::NodeServiceParams params{rendered->service, rendered->digest(), rendered->files,
+                                       rendered->settings};
   context.progress(0.2,
                    fmt::format("{} starts {} with its files", node->name.str(), rendered->service));
   auto id = context.operation();
@@ -373,7 +371,7 @@ Async<Outcome> NodeServicesPhase::act(Action action, ActContext& context) {
     id = context.intentId() + "/" + io::randomToken(6);
     CO_TRY_OK(co_await context.recordOperation(id));
   }
-  wire::AgentTask task{id, wire::TaskKind::NodeService, jsonText(params), kServiceLimit};
+  wire::AgentTask task{id, wire::TaskKind::NodeService, toJson(params), kServiceLimit};
   const auto done = co_await agents_.runTask(node->name, std::move(task));
   if (done) co_return Done{};
   if (done.error().canRetry()) co_return fail(done.error());

@@ -6,6 +6,7 @@
 #include "base/json_output.h"
 #include "firmware/files.h"
 #include "inventory/model/firmware.h"
+#include "wire/task_params.h"
 
 #include <nlohmann/json.hpp>
 
@@ -77,9 +78,9 @@ Async<wire::DeviceFirmware> listInBand(gateway::AgentGateway& agents, Clock& clo
   std::set<std::string> ways;
   for (const auto& component : baseline.components)
     if (const auto device = inventory::inBandDevice(component)) ways.emplace(device->way);
-  const nlohmann::json params{{"ways", ways}};
+  const wire::ListFirmwareParams params{{ways.begin(), ways.end()}};
   const wire::AgentTask task{"firmware." + node.str() + "." + io::randomToken(9),
-                             wire::TaskKind::ListFirmware, jsonText(params), kListLimit};
+                             wire::TaskKind::ListFirmware, toJson(params), kListLimit};
   auto ask = agents.runTask(node, task);
   CO_TRY(report,
          co_await withDeadline<wire::AgentTaskReport>(

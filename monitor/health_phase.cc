@@ -13,6 +13,7 @@
 #include "monitor/health_history.h"
 #include "monitor/kernel_evidence.h"
 #include "monitor/symptoms.h"
+#include "wire/task_params.h"
 
 #include <fmt/ranges.h>
 
@@ -311,7 +312,7 @@ Async<std::optional<Outcome>> HealthPhase::resetGpus(NodeName node, Action actio
         Done{});  // they were reset before a crash; verify says whether it helped
   context.progress(0.2, fmt::format("resetting {}", fmt::join(gpus, ", ")));
   wire::AgentTask task{context.intentId() + "/gpu-reset", wire::TaskKind::ResetGpu,
-                       canonical({{"gpus", gpus}}), kResetTask};
+                       toJson(wire::ResetGpuParams{gpus}), kResetTask};
   const auto reset = co_await agents_.runTask(node, std::move(task));
   if (!reset && reset.error().canRetry()) co_return fail(reset.error());
   if (!reset) {

@@ -6,6 +6,7 @@
 #include "base/json_output.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/pools.h"
+#include "wire/task_params.h"
 
 #include <nlohmann/json.hpp>
 
@@ -73,8 +74,8 @@ Result<wire::AgentTask> SlurmScheduler::joinTask(const std::string& id) const {
   if (!conf) return fail(std::move(conf).error().within("slurm.conf for the nodes"));
   auto key = io::readFile(munge_key_, kMaxMungeKeyBytes);
   if (!key) return fail(std::move(key).error().within("munge key"));
-  nlohmann::json params = {{"kind", "slurm"}, {"conf", *conf}, {"munge_key", io::toBase64(*key)}};
-  return wire::AgentTask{id, wire::TaskKind::JoinPool, jsonText(params), kJoinTask};
+  const wire::JoinPoolParams params{"slurm", *conf, *key};
+  return wire::AgentTask{id, wire::TaskKind::JoinPool, toJson(params), kJoinTask};
 }
 
 /// Called again until slurmd has registered; the agent's task runs once for an intent. A node that

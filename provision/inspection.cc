@@ -8,6 +8,7 @@
 #include "inventory/model/hardware.h"
 #include "inventory/model/profile.h"
 #include "wire/disk_rule.h"
+#include "wire/task_params.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -162,7 +163,7 @@ std::string Inspection::value(const std::string& digest) const {
 std::string inspectParams(const inventory::Cluster& cluster, const NodeName& name) {
   const auto* node = cluster.findNode(name);
   const bool cabled = node && !(node->switch_name.empty() && node->switch_port.empty());
-  return cabled ? jsonText(nlohmann::json{{"lldp_seconds", kLldpLimit.count()}}) : "{}";
+  return toJson(wire::InspectParams{cabled ? kLldpLimit : std::chrono::seconds(0)});
 }
 
 std::string expectationDigest(const inventory::Node& node, const inventory::Profile& profile) {

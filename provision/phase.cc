@@ -24,6 +24,7 @@
 #include "inventory/model/networks.h"
 #include "inventory/model/profile.h"
 #include "wire/pack_index.h"
+#include "wire/task_params.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -231,9 +232,8 @@ Async<void> ProvisionPhase::addDriverFacts(NodeName node, bool fresh, std::vecto
     }
   if (wanted.empty()) co_return Result<void>();
   if (missing) {
-    const auto params = jsonText(nlohmann::json{{"probes", wanted}});
     const wire::AgentTask task{"probe." + node.str() + "." + io::randomToken(9), TaskKind::Probe,
-                               params, kProbeLimit};
+                               toJson(wire::ProbeParams{wanted}), kProbeLimit};
     CO_TRY(report, co_await deps_.agents.runTask(node, task));
     CO_TRY(json, parseJson(report.result, kAgentJson));
     if (!json.is_object())
@@ -560,7 +560,7 @@ Async<Outcome> ProvisionPhase::driver(const inventory::Node& node, const invento
               fmt::format("the agent of the installed system of {} to report", node.name.str())});
   }
   const auto params = [&](bool) {
-    return jsonText(driverParams(driver, deps_.controller_https_url, deps_.agent_ca_pem));
+    return toJson(driverParams(driver, deps_.controller_https_url, deps_.agent_ca_pem));
   };
   CO_TRY(step, co_await stepTask(deps_.agents, node.name, TaskKind::InstallDriver,
                                  kInstallDriverLimit, context, params));

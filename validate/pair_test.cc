@@ -8,6 +8,7 @@
 #include "inventory/model/profile.h"
 #include "validate/checks/expectations.h"
 #include "validate/gates.h"
+#include "wire/task_params.h"
 
 #include <algorithm>
 #include <cmath>
@@ -169,13 +170,13 @@ Async<CheckResult> PairTests::measure(inventory::Node node, Partner partner,
 }
 
 /// GPUs lie by rails as they are numbered; CUDA is told to number them as the bus does.
-std::optional<std::string> PairTests::addGpu(nlohmann::json& params, const NodeName& node,
+std::optional<std::string> PairTests::addGpu(wire::RdmaPairParams& params, const NodeName& node,
                                              const Rail& rail) const {
   if (memory_ == PairMemory::Host) return std::nullopt;
   const auto state = agents_.state(node);
   const auto gpus = state ? state->hardware.gpus.size() : 0;
   if (gpus == 0) return fmt::format("{} reports no GPU with usable memory", node.str());
-  params["gpu"] = rail.number * gpus / rail.count;
+  params.gpu = static_cast<int>(rail.number * gpus / rail.count);
   return std::nullopt;
 }
 
@@ -194,23 +195,25 @@ double PairTests::floorOf(const inventory::Node& node, const Rail& rail) const {
 
 Async<CheckResult> PairTests::measureRail(inventory::Node node, Partner partner, Rail rail,
                                           double floor, std::string task_id) {
-  const nlohmann::json common{
-      {"port", kPort},
-      {"limit_seconds", limitHere(clock_, kPairLimit, kLongestPair).count()},
-      {"iterations", rdmaIterations(floor, kLoad)}};
-  nlohmann::json server = common, client = common;
-  server.update({{"role", "server"}, {"device", rail.partner}, {"min_gbits", 0}});
-  client.update(
-      {{"role", "client"}, {"device", rail.own}, {"peer", partner.address}, {"min_gbits", floor}});
+  wire::RdmaPairParams server;
+  server.port = kPort;
+  server.limit = limitHere(clock_, kPairLimit, kLongestPair);
+  server.iterations = rdmaIterations(floor, kLoad);
+  auto client = server;
+  server.device = rail.partner;
+  client.role = wire::PairRole::Client;
+  client.device = rail.own;
+  client.peer = partner.address;
+  client.min_gbits = floor;
   for (const auto& why : {addGpu(server, partner.node, rail), addGpu(client, node.name, rail)})
     if (why) co_return broken(*why);
   const auto served = agents_.submit(
-      partner.node, {task_id + "/server", wire::TaskKind::RdmaPair, jsonText(server), kPairLimit});
+      partner.node, {task_id + "/server", wire::TaskKind::RdmaPair, toJson(server), kPairLimit});
   if (!served)
     co_return broken(
         fmt::format("{} did not take part: {}", partner.node.str(), served.error().str()));
   CO_TRY(report, co_await agents_.runTask(node.name, {task_id + "/client", wire::TaskKind::RdmaPair,
-                                                      jsonText(client), kPairLimit}));
+                                                      toJson(client), kPairLimit}));
   CO_TRY(results, wire::parseCheckResults(report.result));
   if (results.size() != 1)
     co_return fail(ErrorCode::Corrupt, "the agent's answer is not one check result");

@@ -7,8 +7,7 @@
 #include "lifecycle/model/phase.h"
 #include "validate/pair_partner.h"
 #include "validate/validate.h"
-
-#include <nlohmann/json_fwd.hpp>
+#include "wire/task_params.h"
 
 #include <map>
 #include <optional>
@@ -75,7 +74,7 @@ class PairTests {
                                        double floor_gbits, std::string task_id);
   wire::CheckResult broken(std::string text) const;
   /// Adds the GPU of this rail; an error's words when the node tells of none.
-  std::optional<std::string> addGpu(nlohmann::json& params, const NodeName& node,
+  std::optional<std::string> addGpu(wire::RdmaPairParams& params, const NodeName& node,
                                     const Rail& rail) const;
   double floorOf(const inventory::Node& node, const Rail& rail) const;
   wire::CheckResult verdict(const Trial& trial, const std::string& note) const;

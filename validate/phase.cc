@@ -15,6 +15,7 @@
 #include "validate/synchronized_load.h"
 #include "validate/validate.h"
 #include "validate/validation_scope.h"
+#include "wire/task_params.h"
 
 #include <algorithm>
 #include <array>
@@ -46,13 +47,11 @@ constexpr std::chrono::milliseconds kLookAgain{2'000};
 std::string gateOf(const FacetName& facet) { return facet.str().substr(kGatePrefix.size()); }
 bool isGate(const FacetName& facet) { return facet.str().starts_with(kGatePrefix); }
 
-nlohmann::json toTask(const std::vector<CheckRequest>& requests) {
-  nlohmann::json checks = nlohmann::json::array();
+wire::RunChecksParams toTask(const std::vector<CheckRequest>& requests) {
+  wire::RunChecksParams params;
   for (const auto& request : requests)
-    checks.push_back({{"id", request.id},
-                      {"params", jsonOrNone(request.params, kKeptJson)},
-                      {"deadline_seconds", request.deadline.count()}});
-  return {{"checks", std::move(checks)}};
+    params.checks.push_back({request.id, jsonOrNone(request.params, kKeptJson), request.deadline});
+  return params;
 }
 
 class ValidatePhase final : public Phase {
@@ -333,7 +332,7 @@ class ValidatePhase final : public Phase {
   Async<std::vector<CheckResult>> runLocal(const inventory::Node& node, inventory::Gate gate,
                                            std::vector<CheckRequest> checks, ActContext& context) {
     context.progress(0, fmt::format("{} checks", checks.size()));
-    AgentTask task{context.intentId(), wire::TaskKind::RunChecks, jsonText(toTask(checks)),
+    AgentTask task{context.intentId(), wire::TaskKind::RunChecks, toJson(toTask(checks)),
                    gateDeadline(gate)};
     CO_TRY(report, co_await agents_.runTask(node.name, std::move(task)));
     co_return wire::parseCheckResults(report.result);

@@ -4,7 +4,7 @@
 #include "agent/tasks/tasks.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
-#include "wire/json_reader.h"
+#include "wire/task_params.h"
 
 namespace muster::agent {
 namespace {
@@ -30,13 +30,11 @@ Async<std::string> runApart(TaskTools tools, std::string tool, std::string input
 
 Async<nlohmann::json> runChecksApart(TaskTools tools, nlohmann::json params,
                                      TaskContextPtr context) {
-  wire::JsonReader reader(params, "params");
-  reader.array("checks", wire::kMaxChecks);
-  CO_TRY_OK(reader.finish());
-  context->progress(-1, fmt::format("{} checks run", params["checks"].size()));
+  CO_TRY(order, wire::parseRunChecksParams(jsonText(params)));
+  context->progress(-1, fmt::format("{} checks run", order.checks.size()));
   CO_TRY(out, co_await runApart(tools, "checks", jsonText(params), context->deadline()));
   CO_TRY(results, wire::parseCheckResults(out));
-  if (results.size() != params["checks"].size())
+  if (results.size() != order.checks.size())
     co_return fail(ErrorCode::Internal, "a check gave no result");
   co_return parseJson(out, kToolJson);
 }

@@ -7,7 +7,7 @@
 #include "base/io/files.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
-#include "wire/json_reader.h"
+#include "wire/task_params.h"
 
 #include <fmt/ranges.h>
 
@@ -166,16 +166,15 @@ Task<wire::DeviceFirmware> DeviceFirmwareTasks::read(std::vector<std::string> wa
 }
 
 Async<nlohmann::json> DeviceFirmwareTasks::list(nlohmann::json params) {
-  wire::JsonReader reader(params, "params");
-  const auto ways = wire::readTexts(reader, "ways", wire::kMaxFirmwareKeys, wire::kMaxNameBytes);
-  for (const auto& way : ways)
+  CO_TRY(wanted, wire::parseListFirmwareParams(jsonText(params)));
+  for (const auto& way : wanted.ways)
     if (way != wire::kMstflint && way != wire::kNvme && way != wire::kFwupd)
-      reader.wrong("ways", "knows mstflint, nvme and fwupd, not " + way);
-  CO_TRY_OK(reader.finish());
+      co_return fail(ErrorCode::InvalidInput,
+                     "params.ways knows mstflint, nvme and fwupd, not " + way);
   if (writing_)
     co_return fail(ErrorCode::Conflict,
                    "firmware is being written; nobody asks its devices meanwhile");
-  const auto seen = co_await read(ways);
+  const auto seen = co_await read(wanted.ways);
   co_return jsonOrNone(toJson(seen), kKeptJson);
 }
 

@@ -19,8 +19,9 @@
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/io/http.h"
+#include "base/json_output.h"
 #include "base/log.h"
-#include "wire/json_reader.h"
+#include "wire/task_params.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -39,22 +40,11 @@ namespace fs = std::filesystem;
 constexpr std::chrono::seconds kUpdateLimit{120};
 constexpr std::chrono::seconds kInstallLimit{1200};
 constexpr std::chrono::seconds kToolLimit{30};
-constexpr std::size_t kMaxPackages = 256;
-constexpr std::size_t kMaxUrlBytes = 2048;
-constexpr std::size_t kMaxPemBytes = 64u << 10;
 constexpr std::size_t kMaxPasswdBytes = 1u << 20;
 constexpr std::string_view kLower = "abcdefghijklmnopqrstuvwxyz0123456789";
 constexpr std::string_view kRxeDevice = "rxe0";
 
-struct Params {
-  std::string name;
-  std::vector<std::string> packages;
-  std::string repository_url;
-  std::string repository_ca_pem;
-  std::vector<std::string> modules;
-  std::map<std::string, std::string> verify;
-  std::string netdev;
-};
+using Params = wire::DriverParams;
 
 bool isWord(std::string_view text, std::string_view extra) {
   if (text.empty() || !std::isalnum(static_cast<unsigned char>(text.front()))) return false;
@@ -85,36 +75,27 @@ std::string lastSegment(std::string url) {
   return slash == std::string::npos ? url : url.substr(slash + 1);
 }
 
-Result<Params> parse(const nlohmann::json& json) {
-  wire::JsonReader reader(json, "params");
-  Params params;
-  params.packages = wire::readTexts(reader, "packages", kMaxPackages, wire::kMaxNameBytes);
-  params.repository_url = reader.text("repository_url", kMaxUrlBytes, true);
-  params.repository_ca_pem = reader.text("repository_ca_pem", kMaxPemBytes, true);
-  params.modules = wire::readTexts(reader, "modules", kMaxPackages, wire::kMaxNameBytes, true);
-  params.verify = wire::readTextMap(reader, "verify", wire::kMaxProbes, true);
-  params.netdev = reader.text("netdev", wire::kMaxNameBytes, true);
-  params.name = reader.text("name", wire::kMaxNameBytes, true);
+/// With a name where it had none. Errors: InvalidInput
+Result<Params> checked(Params params) {
+  const auto wrong = [](const char* key, const std::string& why) {
+    return fail(ErrorCode::InvalidInput, fmt::format("params.{} {}", key, why));
+  };
   if (params.name.empty())
     params.name = params.repository_url.empty() ? "driver" : lastSegment(params.repository_url);
-  if (!isWord(params.name, "+-._")) reader.wrong("name", "is no name: \"" + params.name + "\"");
+  if (!isWord(params.name, "+-._")) return wrong("name", "is no name: \"" + params.name + "\"");
   if (!params.repository_url.empty() && !isRepository(params.repository_url))
-    reader.wrong("repository_url",
+    return wrong("repository_url",
                  "is no plain https URL; packages are installed as root, so their server must "
                  "prove who it is");
-  if (!params.repository_url.empty() && !io::describeCertificate(params.repository_ca_pem)) {
-    reader.wrong("repository_ca_pem",
+  if (!params.repository_url.empty() && !io::describeCertificate(params.repository_ca_pem))
+    return wrong("repository_ca_pem",
                  "is no certificate; without it the packages cannot be verified");
-  }
   if (!params.netdev.empty() && !isWord(params.netdev, ".-_"))
-    reader.wrong("netdev", "is no name of a network device");
-  for (const auto& package : params.packages) {
-    if (!isPackage(package)) reader.wrong("packages", "has no package's name: \"" + package + "\"");
-  }
-  for (const auto& module : params.modules) {
-    if (!isWord(module, "-_")) reader.wrong("modules", "has no module's name: \"" + module + "\"");
-  }
-  TRY_OK(reader.finish());
+    return wrong("netdev", "is no name of a network device");
+  for (const auto& package : params.packages)
+    if (!isPackage(package)) return wrong("packages", "has no package's name: \"" + package + "\"");
+  for (const auto& module : params.modules)
+    if (!isWord(module, "-_")) return wrong("modules", "has no module's name: \"" + module + "\"");
   return params;
 }
 
@@ -414,8 +395,14 @@ Result<void> evaluate(const std::map<std::string, std::string>& wanted,
 }  // namespace
 
 Async<nlohmann::json> installDriver(TaskTools tools, nlohmann::json json, TaskContextPtr context) {
-  CO_TRY(params, parse(json));
-  CO_TRY(settings, parseSettings(json, params.name));
+  CO_TRY(ordered, wire::parseDriverParams(jsonText(json)));
+  co_return co_await installDriver(std::move(tools), std::move(ordered), std::move(context));
+}
+
+Async<nlohmann::json> installDriver(TaskTools tools, wire::DriverParams ordered,
+                                    TaskContextPtr context) {
+  CO_TRY(params, checked(std::move(ordered)));
+  CO_TRY(settings, settingsOf(params));
   CO_TRY_OK(writeArchives(tools, settings));
   if (const auto headers = headersPackage(tools); settings.dkms && !headers.empty())
     params.packages.push_back(headers);

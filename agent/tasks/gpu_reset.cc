@@ -6,7 +6,8 @@
 // together: their links are trained as one.
 #include "agent/tasks/systemd.h"
 #include "base/io/files.h"
-#include "wire/json_reader.h"
+#include "base/json_output.h"
+#include "wire/task_params.h"
 
 #include <fmt/ranges.h>
 
@@ -19,7 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxGpus = 64;
 constexpr std::chrono::seconds kAskLimit{30}, kResetLimit{180};
 constexpr std::size_t kAddressBytes =
     12;  ///< "0000:18:00.0"; NVIDIA's tools write the domain with eight digits
@@ -160,13 +160,10 @@ Async<void> nobodyUses(TaskTools tools, std::vector<Gpu> gpus) {
 }  // namespace
 
 Async<nlohmann::json> resetGpus(TaskTools tools, nlohmann::json params, TaskContextPtr context) {
-  wire::JsonReader reader(params, "params");
-  const auto wanted = wire::readTexts(reader, "gpus", kMaxGpus, wire::kMaxNameBytes);
-  if (wanted.empty()) reader.wrong("gpus", "names none");
-  CO_TRY_OK(reader.finish());
+  CO_TRY(order, wire::parseResetGpuParams(jsonText(params)));
   context->progress(0.1, "looking who uses them");
   CO_TRY(before, co_await listGpus(tools));
-  CO_TRY(gpus, chosen(before, wanted));
+  CO_TRY(gpus, chosen(before, order.gpus));
   const bool together = co_await unitState(tools, "nvidia-fabricmanager") == "active";
   if (together) gpus = before;
   CO_TRY_OK(co_await nobodyUses(tools, gpus));

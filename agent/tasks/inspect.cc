@@ -7,7 +7,8 @@
 #include "agent/tasks/tasks.h"
 #include "base/io/files.h"
 #include "base/json_input.h"
-#include "wire/json_reader.h"
+#include "base/json_output.h"
+#include "wire/task_params.h"
 
 #include <algorithm>
 #include <fstream>
@@ -21,7 +22,6 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kSectorBytes =
     512;  ///< of /sys/block/*/size, whatever the device's own sector is
 constexpr std::chrono::seconds kGpuLimit{30};
-constexpr std::uint64_t kMaxLldpSeconds = 60;
 constexpr std::string_view kNotDisks[] = {"loop", "ram", "zram", "sr",      "fd",
                                           "dm-",  "md",  "nbd",  "mtdblock"};
 struct GpuMark {
@@ -219,12 +219,10 @@ Async<std::vector<wire::Neighbour>> neighbours(TaskTools tools, std::chrono::sec
 }  // namespace
 
 Async<nlohmann::json> runInspect(TaskTools tools, nlohmann::json params) {
-  wire::JsonReader reader(params, "params");
-  const auto lldp_seconds = reader.unsignedNumber("lldp_seconds", kMaxLldpSeconds, true);
-  CO_TRY_OK(reader.finish());
+  CO_TRY(wanted, wire::parseInspectParams(jsonText(params)));
   CO_TRY(hardware, co_await inspect(tools));
-  if (lldp_seconds > 0) {
-    CO_TRY(heard, co_await neighbours(tools, std::chrono::seconds(lldp_seconds)));
+  if (wanted.lldp.count() > 0) {
+    CO_TRY(heard, co_await neighbours(tools, wanted.lldp));
     hardware.neighbours = std::move(heard);
   }
   co_return jsonOrNone(toJson(hardware), kKeptJson);

@@ -6,7 +6,7 @@
 #include "base/io/files.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
-#include "wire/json_reader.h"
+#include "wire/task_params.h"
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kStartLimit{90};
-constexpr std::size_t kMaxFileBytes = 1u << 20, kMaxFiles = 16, kMaxSettings = 64;
 constexpr const char* kNotes = "etc/muster/services";
 
 constexpr std::array kOpensmFiles = {
@@ -73,41 +72,28 @@ struct Params {
 };
 
 Result<Params> parse(const nlohmann::json& json) {
-  wire::JsonReader reader(json, "params");
-  Params out;
-  out.service = findService(reader.text("service", wire::kMaxNameBytes));
-  out.value = reader.text("value", wire::kMaxNameBytes);
-  const auto& files = reader.object("files", kMaxFiles, true);
-  const auto& settings = reader.object("settings", kMaxSettings, true);
-  TRY_OK(reader.finish());
-  if (!out.service) reader.wrong("service", "is not known to this agent");
-  if (out.value.empty()) reader.wrong("value", "is empty");
-  for (const auto& [name, text] : files.items()) {
-    const bool known =
-        out.service && std::any_of(out.service->files.begin(), out.service->files.end(),
-                                   [&name](const auto& file) { return file.name == name; });
-    if (!known || !text.is_string() || text.get_ref<const std::string&>().size() > kMaxFileBytes)
-      reader.wrong("files", "has '" + name + "', which is no file of this service");
-    else
-      out.files[name] = text.get<std::string>();
-  }
-  for (const auto& [key, value] : settings.items()) {
+  TRY(wanted, wire::parseNodeServiceParams(jsonText(json)));
+  const auto* service = findService(wanted.service);
+  if (!service) return fail(ErrorCode::InvalidInput, "params.service is not known to this agent");
+  for (const auto& [name, text] : wanted.files)
+    if (std::ranges::none_of(service->files, [&](const auto& file) { return file.name == name; }))
+      return fail(ErrorCode::InvalidInput,
+                  "params.files has '" + name + "', which is no file of this service");
+  for (const auto& [key, value] : wanted.settings) {
     const bool plain =
-        value.is_string() &&
-        value.get_ref<const std::string&>().find_first_of("\n\r") == std::string::npos &&
+        value.find_first_of("\n\r") == std::string::npos &&
         key.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos &&
         !key.empty();
-    if (!plain || !out.service || out.service->settings.empty())
-      reader.wrong("settings", "has '" + key + "', which is no setting of this service");
-    else
-      out.settings[key] = value.get<std::string>();
+    if (!plain || service->settings.empty())
+      return fail(ErrorCode::InvalidInput,
+                  "params.settings has '" + key + "', which is no setting of this service");
   }
-  TRY_OK(reader.finish());
-  return out;
+  return Params{service, std::move(wanted.value), std::move(wanted.files),
+                std::move(wanted.settings)};
 }
 
 std::string contentOf(const fs::path& path) {
-  return io::readFile(path, kMaxFileBytes).value_or("");
+  return io::readFile(path, wire::kMaxServiceFileBytes).value_or("");
 }
 
 /// What the service was started with: digests of files, values of settings.

@@ -5,7 +5,7 @@
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/json_output.h"
-#include "wire/json_reader.h"
+#include "wire/task_params.h"
 #include "wire/task_reason.h"
 
 #include <fnmatch.h>
@@ -18,9 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kToolLimit{60};
-constexpr std::size_t kMaxFiles = 64;
 constexpr std::size_t kMaxFileBytes = 64u << 10;
-constexpr std::size_t kMaxKeyBytes = 64u << 10;
 constexpr std::size_t kDigestDigits = 12;
 
 /// Where a driver's settings may lie, and how their names begin. Nothing else is ever written for a
@@ -187,38 +185,28 @@ std::vector<fs::path> markersOf(const fs::path& root, const std::string& boot) {
 
 }  // namespace
 
-Result<OsSettings> parseSettings(const nlohmann::json& params, const std::string& driver) {
-  wire::JsonReader reader(params, "params");
-  OsSettings out;
-  out.driver = driver;
-  out.files = wire::readTextMap(reader, "files", kMaxFiles, true);
-  out.services = wire::readTexts(reader, "services", kMaxFiles, wire::kMaxNameBytes, true);
-  out.modules = wire::readTexts(reader, "modules", kMaxFiles, wire::kMaxNameBytes, true);
-  out.kernel = reader.text("kernel", wire::kMaxNameBytes, true);
-  out.dkms = reader.text("build", wire::kMaxNameBytes, true) == "dkms";
-  for (const auto& [path, content] : out.files)
+Result<OsSettings> settingsOf(const wire::DriverParams& params) {
+  const auto wrong = [](const char* key, const std::string& why) {
+    return fail(ErrorCode::InvalidInput, fmt::format("params.{} {}", key, why));
+  };
+  for (const auto& [path, content] : params.files)
     if (std::none_of(std::begin(kPlaces), std::end(kPlaces),
-                     [&](const Place& place) { return fileOf(place, driver) == path; }))
-      reader.wrong("files", "names a file that muster does not write: " + path);
-  for (const auto& service : out.services)
+                     [&](const Place& place) { return fileOf(place, params.name) == path; }))
+      return wrong("files", "names a file that muster does not write: " + path);
+  for (const auto& service : params.services)
     if (service.empty() || service.starts_with('-') || service.find('/') != std::string::npos)
-      reader.wrong("services", "has no service's name: " + service);
-  for (const auto& entry : reader.array("archives", kMaxFiles, true)) {
-    wire::JsonReader inner(entry, "params.archives");
-    out.archives.push_back(
-        {inner.text("name", wire::kMaxNameBytes), inner.text("apt", wire::kMaxTextBytes),
-         inner.text("dnf", wire::kMaxTextBytes), inner.text("key", kMaxKeyBytes)});
-    if (auto good = inner.finish(); !good) reader.take(good.error());
-    const auto& name = out.archives.back().name;
-    if (name.empty() || name.find_first_not_of(
-                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") !=
-                            std::string::npos)
-      reader.wrong("archives", "has a name that is none");
-    if (const auto key = io::fromBase64(out.archives.back().key_base64); !key || key->size() < 32)
-      reader.wrong("archives", "has no key for " + name);
+      return wrong("services", "has no service's name: " + service);
+  for (const auto& archive : params.archives) {
+    if (archive.name.empty() ||
+        archive.name.find_first_not_of(
+            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") !=
+            std::string::npos)
+      return wrong("archives", "has a name that is none");
+    if (const auto key = io::fromBase64(archive.key_base64); !key || key->size() < 32)
+      return wrong("archives", "has no key for " + archive.name);
   }
-  TRY_OK(reader.finish());
-  return out;
+  return OsSettings{params.name,    params.files,  params.archives,       params.services,
+                    params.modules, params.kernel, params.build == "dkms"};
 }
 
 Result<void> writeArchives(const TaskTools& tools, const OsSettings& settings) {

@@ -4,25 +4,21 @@
 #pragma once
 
 #include "agent/tasks/tasks.h"
+#include "wire/task_params.h"
 
 namespace muster::agent {
-
-/// An archive with its key. Both package managers' texts travel; the node takes the one that it
-/// understands.
-struct ArchiveFiles {
-  std::string name, apt_source, dnf_source, key_base64;
-};
 
 struct OsSettings {
   std::string driver;                        ///< the files' names contain it
   std::map<std::string, std::string> files;  ///< below the root
-  std::vector<ArchiveFiles> archives;
+  std::vector<wire::ArchiveFiles> archives;
   std::vector<std::string> services, modules;
   std::string kernel;  ///< glob; its packages are held
   bool dkms = false;
 };
-/// Errors: InvalidInput (a file outside of what muster may write, a key that is none)
-Result<OsSettings> parseSettings(const nlohmann::json& params, const std::string& driver);
+/// Those of a driver's task. Errors: InvalidInput (a file outside of what muster may write, a key
+/// that is none)
+Result<OsSettings> settingsOf(const wire::DriverParams& params);
 
 /// Before packages: archives and keys. Files that an earlier declaration left are removed.
 Result<void> writeArchives(const TaskTools& tools, const OsSettings& settings);

@@ -6,7 +6,8 @@
 #include "agent/tasks/systemd.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
-#include "wire/json_reader.h"
+#include "base/json_output.h"
+#include "wire/task_params.h"
 
 #include <filesystem>
 
@@ -52,13 +53,11 @@ Async<void> bringUp(TaskTools tools, std::string unit, bool changed) {
 }  // namespace
 
 Async<nlohmann::json> joinPool(TaskTools tools, nlohmann::json params, TaskContextPtr context) {
-  wire::JsonReader reader(params, "params");
-  if (reader.text("kind", wire::kMaxNameBytes) != "slurm")
-    reader.wrong("kind", "is not \"slurm\", the one that this agent knows");
-  std::string conf = reader.text("conf", kMaxConfBytes);
-  std::string key_text = reader.text("munge_key", 2 * kMaxMungeKeyBytes);
-  CO_TRY_OK(reader.finish());
-  CO_TRY(key, io::fromBase64(key_text));
+  CO_TRY(join, wire::parseJoinPoolParams(jsonText(params)));
+  if (join.kind != "slurm")
+    co_return fail(ErrorCode::InvalidInput,
+                   "params.kind is not \"slurm\", the one that this agent knows");
+  const auto& key = join.munge_key;
   if (key.size() < kMinMungeKeyBytes || key.size() > kMaxMungeKeyBytes) {
     co_return fail(ErrorCode::InvalidInput,
                    fmt::format("the munge key has {} bytes, not {} to {}", key.size(),
@@ -69,7 +68,7 @@ Async<nlohmann::json> joinPool(TaskTools tools, nlohmann::json params, TaskConte
   CO_TRY(new_key, put(key_file, key, 0400));
   std::vector<std::string> args = {"munge:munge", key_file.string()};
   CO_TRY_OK(co_await runTool(tools, "chown", std::move(args), kServiceLimit));
-  CO_TRY(new_conf, put(tools.root / "etc/slurm/slurm.conf", conf, 0644));
+  CO_TRY(new_conf, put(tools.root / "etc/slurm/slurm.conf", join.conf, 0644));
 
   context->progress(0.4, "starting munge");
   CO_TRY_OK(co_await bringUp(tools, "munge", new_key));

@@ -2,6 +2,7 @@
 // Probes: what runs now, never what is merely installed or declared.
 #include "agent/tasks/node_service.h"
 #include "agent/tasks/nvlink_probe.h"
+#include "agent/tasks/os_settings.h"
 #include "agent/tasks/package_manager.h"
 #include "agent/tasks/parts.h"
 #include "agent/tasks/roce_probe.h"
@@ -9,7 +10,8 @@
 #include "agent/tasks/sysfs.h"
 #include "agent/tasks/systemd.h"
 #include "base/io/files.h"
-#include "wire/json_reader.h"
+#include "base/json_output.h"
+#include "wire/task_params.h"
 
 #include <algorithm>
 #include <array>
@@ -201,10 +203,9 @@ Task<std::map<std::string, std::string>> readProbes(TaskTools tools, std::set<st
 }
 
 Async<nlohmann::json> runProbe(TaskTools tools, nlohmann::json params) {
-  wire::JsonReader reader(params, "params");
-  auto names = wire::readTexts(reader, "probes", wire::kMaxProbes, wire::kMaxNameBytes);
-  CO_TRY_OK(reader.finish());
-  auto values = co_await readProbes(tools, std::set<std::string>(names.begin(), names.end()));
+  CO_TRY(wanted, wire::parseProbeParams(jsonText(params)));
+  auto values =
+      co_await readProbes(tools, std::set<std::string>(wanted.probes.begin(), wanted.probes.end()));
   co_return nlohmann::json(values);
 }
 

@@ -8,6 +8,7 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "wire/json_reader.h"
+#include "wire/task_params.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -29,7 +30,6 @@ constexpr std::size_t kBlockBytes = 4u << 20;
 constexpr std::size_t kAlignBytes = 4096;
 constexpr std::size_t kMaxStateBytes = 64u << 10;
 constexpr std::size_t kMaxOptions = 64;
-constexpr std::size_t kMaxUnitBytes = 8u << 10;
 constexpr double kMegabyte = 1e6;
 constexpr std::string_view kUnits = "etc/systemd/system", kReadOnly = "ro";
 
@@ -37,12 +37,7 @@ constexpr std::string_view kUnits = "etc/systemd/system", kReadOnly = "ro";
 constexpr std::string_view kUnseen[] = {"_netdev", "nofail", "auto", "noauto", "defaults",
                                         "user",    "nouser", "bg",   "fg",     "retry="};
 
-struct Params {
-  std::string name, value, unit, unit_name;
-  std::vector<std::string> packages;
-  WantedMount mount;
-  double read_mb_s = 0, write_mb_s = 0;
-};
+using Params = wire::MountParams;
 
 constexpr std::string_view kNameLetters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:\\-";
@@ -51,27 +46,18 @@ bool plain(const std::string& text) {
          text[0] != '.';
 }
 
+WantedMount mountOf(const Params& params) {
+  return {params.source, params.at, params.types, params.options};
+}
+
 Result<Params> parse(const nlohmann::json& json) {
-  wire::JsonReader reader(json, "params");
-  Params out;
-  out.name = reader.text("name", wire::kMaxNameBytes);
-  out.value = reader.text("value", wire::kMaxNameBytes);
-  out.unit = reader.text("unit", kMaxUnitBytes);
-  out.unit_name = reader.text("unit_name", wire::kMaxNameBytes);
-  out.packages = wire::readTexts(reader, "packages", kMaxOptions, wire::kMaxNameBytes);
-  out.mount = {reader.text("source", wire::kMaxNameBytes), reader.text("at", wire::kMaxNameBytes),
-               reader.text("types", wire::kMaxNameBytes),
-               wire::readTexts(reader, "options", kMaxOptions, wire::kMaxNameBytes)};
-  out.read_mb_s = reader.number("read_mb_s", 0);
-  out.write_mb_s = reader.number("write_mb_s", 0);
-  if (!plain(out.name)) reader.wrong("name", "is no name");
+  TRY(out, wire::parseMountParams(jsonText(json)));
+  if (!plain(out.name)) return fail(ErrorCode::InvalidInput, "params.name is no name");
   if (!plain(out.unit_name) || !out.unit_name.ends_with(".mount"))
-    reader.wrong("unit_name", "is no mount unit");
-  if (!out.mount.at.starts_with('/') || out.mount.at.size() < 2 ||
-      out.mount.at.find("/..") != std::string::npos)
-    reader.wrong("at", "is no mount point");
-  TRY_OK(reader.finish());
-  return out;
+    return fail(ErrorCode::InvalidInput, "params.unit_name is no mount unit");
+  if (!out.at.starts_with('/') || out.at.size() < 2 || out.at.find("/..") != std::string::npos)
+    return fail(ErrorCode::InvalidInput, "params.at is no mount point");
+  return std::move(out);
 }
 
 std::string unescaped(std::string text) {
@@ -147,7 +133,7 @@ Async<void> mountUnit(TaskTools tools, Params params) {
     CO_TRY_OK(io::makeDirs(file.parent_path()));
     CO_TRY_OK(io::writeFileAtomic(file, params.unit));
   }
-  CO_TRY_OK(io::makeDirs(tools.root / params.mount.at.substr(1)));
+  CO_TRY_OK(io::makeDirs(tools.root / params.at.substr(1)));
   std::vector<std::string> reload = {"daemon-reload"};
   CO_TRY_OK(co_await tool(tools, "systemctl", std::move(reload)));
   std::vector<std::string> enable = {"enable", params.unit_name};
@@ -155,15 +141,15 @@ Async<void> mountUnit(TaskTools tools, Params params) {
   // Made anew where it may be of another text than the unit's: an option that was taken away shows
   // nowhere. The node is drained.
   const bool as_written = fs::exists(stateOf(tools.root, params.name), error) &&
-                          mountProblem(mountsOf(tools.root), params.mount).empty();
+                          mountProblem(mountsOf(tools.root), mountOf(params)).empty();
   std::vector<std::string> start = {as_written ? "start" : "restart", params.unit_name};
   const auto started = co_await tool(tools, "systemctl", std::move(start));
   if (started) co_return Result<void>();
   auto reading =
       lastWords(tools, params.unit_name);  // systemctl itself says no more than that it failed
   const auto words = co_await std::move(reading);
-  co_return fail(started.error().code(), fmt::format("{} cannot be mounted at {}: {}",
-                                                     params.mount.source, params.mount.at, words));
+  co_return fail(started.error().code(),
+                 fmt::format("{} cannot be mounted at {}: {}", params.source, params.at, words));
 }
 
 class DirectFile {
@@ -293,11 +279,10 @@ std::string storageProbe(const fs::path& root, const std::string& name) {
 /// What muster put there, and nothing else: its units, which ends what they mount, and its note.
 /// Mount point and data stay.
 static Async<nlohmann::json> removeStorage(TaskTools tools, nlohmann::json json) {
-  wire::JsonReader reader(json, "params");
+  CO_TRY(removal, wire::parseMountRemoval(jsonText(json)));
   Params params;
-  params.name = reader.text("name", wire::kMaxNameBytes);
-  if (!plain(params.name)) reader.wrong("name", "is no name");
-  CO_TRY_OK(reader.finish());
+  params.name = removal.name;
+  if (!plain(params.name)) co_return fail(ErrorCode::InvalidInput, "params.name is no name");
   CO_TRY_OK(co_await leaveOldPlaces(tools, params));
   std::error_code error;
   fs::remove(stateOf(tools.root, params.name), error);
@@ -311,23 +296,25 @@ Async<nlohmann::json> setStorage(TaskTools tools, nlohmann::json json, TaskConte
     co_return co_await removeStorage(std::move(tools), std::move(json));
   }
   CO_TRY(params, parse(json));
-  const nlohmann::json driver{{"name", "storage-" + params.name}, {"packages", params.packages}};
-  CO_TRY_OK(co_await installDriver(tools, driver, context));
-  context->progress(0.5, "mounting " + params.mount.at);
+  wire::DriverParams driver;
+  driver.name = "storage-" + params.name;
+  driver.packages = params.packages;
+  CO_TRY_OK(co_await installDriver(tools, std::move(driver), context));
+  context->progress(0.5, "mounting " + params.at);
   CO_TRY_OK(co_await leaveOldPlaces(tools, params));
   auto mount = mountUnit(tools, params);
   CO_TRY_OK(co_await std::move(mount));
-  if (auto problem = mountProblem(mountsOf(tools.root), params.mount); !problem.empty())
+  if (auto problem = mountProblem(mountsOf(tools.root), mountOf(params)); !problem.empty())
     co_return fail(ErrorCode::Corrupt, problem);
   nlohmann::json state{{"value", params.value},
-                       {"source", params.mount.source},
-                       {"at", params.mount.at},
-                       {"types", params.mount.types},
-                       {"options", params.mount.options}};
+                       {"source", params.source},
+                       {"at", params.at},
+                       {"types", params.types},
+                       {"options", params.options}};
   if (params.read_mb_s > 0 || params.write_mb_s > 0) {
-    context->progress(0.7, "measuring " + params.mount.at);
+    context->progress(0.7, "measuring " + params.at);
     auto measuring = std::make_shared<TaskContext>("speed", kSpeedLimit * 3);
-    std::function<Result<Speed>()> measure = [folder = tools.root / params.mount.at.substr(1)] {
+    std::function<Result<Speed>()> measure = [folder = tools.root / params.at.substr(1)] {
       return measureSpeed(folder, kSpeedBytes, kSpeedLimit);
     };
     CO_TRY(speed, co_await offloadFor<Speed>(tools.workers, measuring, std::move(measure)));
@@ -335,8 +322,8 @@ Async<nlohmann::json> setStorage(TaskTools tools, nlohmann::json json, TaskConte
     if (speed.write_mb_s < params.write_mb_s || speed.read_mb_s < params.read_mb_s)
       co_return fail(
           ErrorCode::Corrupt,
-          fmt::format("{} writes {:.0f} MB/s and reads {:.0f} MB/s, declared are {:.0f} and {:.0f}",
-                      params.mount.at, speed.write_mb_s, speed.read_mb_s, params.write_mb_s,
+          fmt::format("{} writes {:.0f} MB/s and reads {:.0f} MB/s, declared are {} and {}",
+                      params.at, speed.write_mb_s, speed.read_mb_s, params.write_mb_s,
                       params.read_mb_s));
   }
   const auto file = stateOf(tools.root, params.name);

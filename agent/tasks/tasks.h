@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/io/crypto.h"
 #include "base/io/process.h"
+#include "wire/task_params.h"
 
 #include <filesystem>
 #include <functional>
@@ -44,6 +45,8 @@ Task<std::map<std::string, std::string>> readProbes(TaskTools tools, std::set<st
 Async<nlohmann::json> runInspect(TaskTools tools, nlohmann::json params);
 Async<nlohmann::json> runProbe(TaskTools tools, nlohmann::json params);
 Async<nlohmann::json> installDriver(TaskTools tools, nlohmann::json params, TaskContextPtr context);
+Async<nlohmann::json> installDriver(TaskTools tools, wire::DriverParams params,
+                                    TaskContextPtr context);
 Async<nlohmann::json> setStorage(TaskTools tools, nlohmann::json params, TaskContextPtr context);
 Async<nlohmann::json> joinPool(TaskTools tools, nlohmann::json params, TaskContextPtr context);
 Async<nlohmann::json> leavePool(TaskTools tools, TaskContextPtr context);

@@ -5,17 +5,14 @@
 #include "validate/checks/checks.h"
 #include "validate/checks/nvml.h"
 #include "wire/health.h"
-#include "wire/json_reader.h"
 #include "wire/messages.h"
+#include "wire/task_params.h"
 
 #include <iostream>
 #include <iterator>
 
 namespace muster::agent {
 namespace {
-
-constexpr std::uint64_t kMaxDeadlineSeconds = 24 * 3600;
-constexpr std::size_t kMaxInputBytes = 4u << 20;
 
 Result<std::string> driverVersion() { return validate::nvmlDriverVersion(); }
 
@@ -106,20 +103,15 @@ std::string input() {
 }
 
 Result<std::string> checks() {
-  TRY(object, wire::parseObject(input(), kMaxInputBytes, "checks"));
-  wire::JsonReader reader(object, "params");
+  TRY(params, wire::parseRunChecksParams(input()));
   std::vector<validate::CheckRequest> requests;
-  for (const auto& entry : reader.array("checks", wire::kMaxChecks)) {
-    wire::JsonReader each(entry, "check");
+  for (const auto& order : params.checks) {
     validate::CheckRequest request;
-    request.id = each.text("id", wire::kMaxNameBytes);
-    request.params = jsonText(each.object("params", wire::kMaxProbes, true));
-    auto deadline = each.unsignedNumber("deadline_seconds", kMaxDeadlineSeconds, true);
-    TRY_OK(each.finish());
-    if (deadline > 0) request.deadline = std::chrono::seconds(deadline);
+    request.id = order.id;
+    request.params = jsonText(order.params);
+    if (order.deadline.count() > 0) request.deadline = order.deadline;
     requests.push_back(std::move(request));
   }
-  TRY_OK(reader.finish());
   return toJson(validate::runChecks(requests));
 }
 

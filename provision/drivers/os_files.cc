@@ -68,30 +68,26 @@ std::string dnfSource(const std::string& driver, const inventory::PackageArchive
       driver, archive.name, archive.url);
 }
 
-void addSettings(const inventory::Driver& driver, nlohmann::json& params) {
-  if (const auto files = osFiles(driver); !files.empty()) params["files"] = files;
-  if (!driver.services.empty()) params["services"] = driver.services;
-  if (!driver.kernel.empty()) params["kernel"] = driver.kernel;
-  if (driver.build == inventory::ModuleBuild::Dkms) params["build"] = "dkms";
+wire::DriverParams driverParams(const inventory::Driver& driver, const std::string& https_url,
+                                const std::string& ca_pem) {
+  wire::DriverParams params;
+  params.name = driver.name;
+  params.packages = driver.packages;
+  params.modules = driver.modules;
+  params.verify = probesOf(driver);
+  params.files = osFiles(driver);
+  params.services = driver.services;
+  params.kernel = driver.kernel;
+  if (driver.build == inventory::ModuleBuild::Dkms) params.build = "dkms";
   for (const auto& archive : driver.archives) {
     const auto key = io::readFile(archive.key, kMaxKeyBytes);
-    params["archives"].push_back({{"name", archive.name},
-                                  {"apt", aptSource(driver.name, archive)},
-                                  {"dnf", dnfSource(driver.name, archive)},
-                                  {"key", key ? io::toBase64(*key) : std::string()}});
+    params.archives.push_back({archive.name, aptSource(driver.name, archive),
+                               dnfSource(driver.name, archive),
+                               key ? io::toBase64(*key) : std::string()});
   }
-}
-
-nlohmann::json driverParams(const inventory::Driver& driver, const std::string& https_url,
-                            const std::string& ca_pem) {
-  nlohmann::json params{{"name", driver.name},
-                        {"packages", driver.packages},
-                        {"modules", driver.modules},
-                        {"verify", probesOf(driver)}};
-  addSettings(driver, params);
   if (!driver.repository.empty()) {
-    params["repository_url"] = fmt::format("{}/repo/{}/", https_url, driver.name);
-    params["repository_ca_pem"] = ca_pem;
+    params.repository_url = fmt::format("{}/repo/{}/", https_url, driver.name);
+    params.repository_ca_pem = ca_pem;
   }
   return params;
 }

@@ -4,8 +4,7 @@
 #pragma once
 
 #include "inventory/model/fwd.h"
-
-#include <nlohmann/json_fwd.hpp>
+#include "wire/task_params.h"
 
 #include <map>
 #include <string>
@@ -21,14 +20,11 @@ std::string aptSource(const std::string& driver, const inventory::PackageArchive
 /// dnf's.
 std::string dnfSource(const std::string& driver, const inventory::PackageArchive& archive);
 
-/// What the agent's task of installing the driver is told of its settings. A key that cannot be
-/// read is left out, and the agent refuses the archive.
-void addSettings(const inventory::Driver& driver, nlohmann::json& params);
-
 /// All that the agent's task of installing the driver is told. HTTPS_URL, and the root that vouches
-/// for it: where its repository is.
-nlohmann::json driverParams(const inventory::Driver& driver, const std::string& https_url,
-                            const std::string& ca_pem);
+/// for it: where its repository is. A key that cannot be read is left out, and the agent refuses
+/// the archive.
+wire::DriverParams driverParams(const inventory::Driver& driver, const std::string& https_url,
+                                const std::string& ca_pem);
 
 /// First 12 hex digits of the SHA-256 over the files' paths and contents;
 /// agent/tasks/os_settings.cc computes the same.

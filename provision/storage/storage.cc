@@ -81,26 +81,32 @@ std::string mountUnit(const inventory::MountedSystem& storage) {
       "remote-fs.target");
 }
 
-nlohmann::json storageParams(const inventory::MountedSystem& storage) {
+/// Without `value`, which is the digest of the rest.
+static wire::MountParams withoutValue(const inventory::MountedSystem& storage) {
   const auto& row = rowOf(storage.kind);
-  std::vector<std::string> packages;
-  if (!row.package.empty()) packages.emplace_back(row.package);
-  packages.insert(packages.end(), storage.packages.begin(), storage.packages.end());
-  nlohmann::json out{{"name", storage.name},
-                     {"unit", mountUnit(storage)},
-                     {"unit_name", mountUnitName(storage.mount)},
-                     {"packages", packages},
-                     {"source", storage.source},
-                     {"at", storage.mount},
-                     {"types", row.mounted_types},
-                     {"options", storage.options},
-                     {"read_mb_s", storage.read_mb_s.value_or(0)},
-                     {"write_mb_s", storage.write_mb_s.value_or(0)}};
-  return out;
+  wire::MountParams params;
+  params.name = storage.name;
+  params.unit = mountUnit(storage);
+  params.unit_name = mountUnitName(storage.mount);
+  if (!row.package.empty()) params.packages.emplace_back(row.package);
+  params.packages.insert(params.packages.end(), storage.packages.begin(), storage.packages.end());
+  params.source = storage.source;
+  params.at = storage.mount;
+  params.types = row.mounted_types;
+  params.options = storage.options;
+  params.read_mb_s = storage.read_mb_s.value_or(0);
+  params.write_mb_s = storage.write_mb_s.value_or(0);
+  return params;
 }
 
 std::string storageValue(const inventory::MountedSystem& storage) {
-  return "mounted:" + io::sha256Hex(jsonText(storageParams(storage))).substr(0, kDigestDigits);
+  return "mounted:" + io::sha256Hex(toJson(withoutValue(storage))).substr(0, kDigestDigits);
+}
+
+wire::MountParams storageParams(const inventory::MountedSystem& storage) {
+  auto params = withoutValue(storage);
+  params.value = storageValue(storage);
+  return params;
 }
 
 }  // namespace muster::provision

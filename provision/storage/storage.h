@@ -4,8 +4,7 @@
 #pragma once
 
 #include "inventory/model/fwd.h"
-
-#include <nlohmann/json_fwd.hpp>
+#include "wire/task_params.h"
 
 #include <string>
 
@@ -16,7 +15,7 @@ std::string mountUnitName(const std::string& path);
 /// The systemd unit that mounts it, whole.
 std::string mountUnit(const inventory::MountedSystem& storage);
 /// What the agent's task is told.
-nlohmann::json storageParams(const inventory::MountedSystem& storage);
+wire::MountParams storageParams(const inventory::MountedSystem& storage);
 /// "mounted:DIGEST": the wanted value of facet storage.NAME.
 std::string storageValue(const inventory::MountedSystem& storage);
 

@@ -15,6 +15,7 @@
 #include "inventory/model/drivers.h"
 #include "inventory/model/mounts.h"
 #include "inventory/model/profile.h"
+#include "wire/task_params.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -84,19 +85,17 @@ class StoragePhase final : public lifecycle::Phase {
     const auto state = node ? agents_.state(node->name) : std::nullopt;
     if (!state || state->mode != Mode::Disk || cluster_.profileOf(*node).mounts.empty())
       co_return facts;
-    nlohmann::json probes = nlohmann::json::array();
+    std::vector<std::string> probes;
     for (const auto& name : cluster_.profileOf(*node).mounts)
       probes.push_back(std::string(kStoragePrefix) + name);
-    const nlohmann::json params{{"probes", probes}};
     const wire::AgentTask task{"storage." + node->name.str() + "." + io::randomToken(9),
-                               TaskKind::Probe, jsonText(params), kProbeLimit};
+                               TaskKind::Probe, toJson(wire::ProbeParams{probes}), kProbeLimit};
     CO_TRY(report, co_await agents_.runTask(node->name, task));
     CO_TRY(json, parseJson(report.result, kAgentJson));
     if (!json.is_object())
       co_return fail(ErrorCode::Corrupt,
                      "the probes of " + node->name.str() + " are not a JSON object");
-    for (const auto& probe : probes) {
-      const auto key = probe.get<std::string>();
+    for (const auto& key : probes) {
       const auto found = json.find(key);
       facts.push_back({subject,
                        facet(key),
@@ -126,10 +125,7 @@ class StoragePhase final : public lifecycle::Phase {
           kLookAgain,
           fmt::format("the agent of the installed system of {} to report", node->name.str())});
     const auto params = [&](bool) {
-      if (removed) return jsonText(nlohmann::json{{"name", of}, {"remove", true}});
-      auto json = storageParams(storage->second);
-      json["value"] = storageValue(storage->second);
-      return jsonText(json);
+      return removed ? toJson(wire::MountRemoval{of}) : toJson(storageParams(storage->second));
     };
     auto stepped =
         co_await stepTask(agents_, node->name, TaskKind::Storage, kMountLimit, context, params);

@@ -140,7 +140,7 @@ TEST_F(SlurmSystem, joinsRunsAJobAndDrainsOnlyAfterIt) {
       EXPECT_THAT(std::get<Again>(*waiting).waiting_for, HasSubstr("; job " + job_id + " of "));
     }
   }
-  Slurm slurm(*processes_, {{"SLURM_CONF", path("slurm.conf")}, {"TZ", "UTC"}}, clock_);
+  Scontrol slurm(*processes_, {{"SLURM_CONF", path("slurm.conf")}, {"TZ", "UTC"}}, clock_);
   auto seen = runAsync(slurm.node("gpu001"));
   ASSERT_TRUE(seen && *seen && (*seen)->reason_since);
   EXPECT_LT(std::chrono::abs(clock_.now() - *(*seen)->reason_since), std::chrono::minutes(2))

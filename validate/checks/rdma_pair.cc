@@ -9,6 +9,7 @@
 #include "validate/checks/rdma_links.h"
 #include "validate/checks/rdma_output.h"
 #include "validate/collective/tcp_pair.h"
+#include "wire/task_params.h"
 
 #include <fmt/ranges.h>
 
@@ -20,28 +21,7 @@ namespace {
 using wire::CheckStatus;
 constexpr std::chrono::milliseconds kConnectRetry{500};
 
-struct PairParams {
-  bool server = false;
-  std::string peer, device;
-  int port = 18515, iterations = 200, message_bytes = 65536;
-  double min_gbits = 0;
-  int gpu = -1;  ///< whose memory is used; -1: the host's
-  std::chrono::seconds limit{60};
-};
-
-PairParams read(const nlohmann::json& json) {
-  PairParams p;
-  p.server = json.at("role").get<std::string>() == "server";
-  if (!p.server) p.peer = json.at("peer").get<std::string>();
-  p.device = json.at("device").get<std::string>();
-  p.port = json.value("port", p.port);
-  p.iterations = json.value("iterations", p.iterations);
-  p.message_bytes = json.value("message_bytes", p.message_bytes);
-  p.min_gbits = json.at("min_gbits").get<double>();
-  p.gpu = json.value("gpu", p.gpu);
-  p.limit = std::chrono::seconds(json.value("limit_seconds", 60));
-  return p;
-}
+using PairParams = wire::RdmaPairParams;
 
 io::Command commandOf(const PairParams& p, std::chrono::seconds left) {
   io::Command command;
@@ -55,7 +35,7 @@ io::Command commandOf(const PairParams& p, std::chrono::seconds left) {
     command.args.push_back(fmt::format("--use_cuda={}", p.gpu));
     command.env["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
   }
-  if (!p.server) command.args.push_back(p.peer);
+  if (p.role == wire::PairRole::Client) command.args.push_back(p.peer);
   command.timeout = left;
   return command;
 }
@@ -63,13 +43,14 @@ io::Command commandOf(const PairParams& p, std::chrono::seconds left) {
 Verdict evaluate(const PairParams& p, const io::ProcessExit& done) {
   Verdict verdict;
   const auto rate = parseWriteBandwidth(done.out, p.message_bytes);
-  const auto against = p.server ? std::string("as server") : "against " + p.peer;
+  const auto against =
+      (p.role == wire::PairRole::Server) ? std::string("as server") : "against " + p.peer;
   if (done.code != 0)
     verdict = failed(fmt::format("ib_write_bw {} ended with {}: {}", against, done.code,
                                  lastLine(done.err.empty() ? done.out : done.err)));
   else if (!rate)
     verdict = noData(rate.error().str());
-  else if (!p.server && !(rate->average_gbits >= p.min_gbits))
+  else if (!(p.role == wire::PairRole::Server) && !(rate->average_gbits >= p.min_gbits))
     verdict = failed(fmt::format("{:.3f} Gb/s {}, expected at least {:.3f}", rate->average_gbits,
                                  against, p.min_gbits));
   else
@@ -104,7 +85,7 @@ Verdict runPair(const PairParams& p) {
           done.error().code() == ErrorCode::Timeout ? CheckStatus::Timeout : CheckStatus::Error;
       return {status, done.error().str(), {}, {}};
     }
-    const bool refused = !p.server && done->code != 0 &&
+    const bool refused = !(p.role == wire::PairRole::Server) && done->code != 0 &&
                          (done->out + done->err).find("Couldn't connect") != std::string::npos;
     if (refused) {
       std::this_thread::sleep_for(kConnectRetry);
@@ -120,17 +101,17 @@ Verdict runPair(const PairParams& p) {
   }
 }
 
-/// Hosts without RDMA: {engine: tcp, role, peer, port, streams, mebibytes, seed, min_gbits,
-/// limit_seconds}.
-Verdict runTcp(const nlohmann::json& json) {
+/// Hosts without RDMA.
+Verdict runTcp(const PairParams& p) {
+  const bool server = p.role == wire::PairRole::Server;
+  const double floor = p.min_gbits;
   collective::TcpPair pair;
-  const bool server = json.at("role").get<std::string>() == "server";
-  if (!server) pair.peer = json.at("peer").get<std::string>();
-  pair.port = json.at("port").get<int>();
-  pair.streams = json.value("streams", pair.streams), pair.seed = json.value("seed", pair.seed);
-  pair.bytes = json.value("mebibytes", pair.bytes >> 20) << 20;
-  pair.limit = std::chrono::seconds(json.value("limit_seconds", 60));
-  const double floor = json.at("min_gbits").get<double>();
+  if (!server) pair.peer = p.peer;
+  pair.port = p.port;
+  pair.streams = p.streams;
+  pair.seed = p.seed;
+  pair.bytes = static_cast<std::uint64_t>(p.mebibytes) << 20;
+  pair.limit = p.limit;
   const auto measured = collective::runTcpPair(pair);
   if (!measured)
     return {
@@ -156,12 +137,11 @@ wire::CheckResult runRdmaPair(const std::string& params) {
   result.id = "rdma.pair";
   const auto start = std::chrono::steady_clock::now();
   Verdict verdict;
-  try {
-    const auto json = jsonOrNone(params, kOrderJson);
-    verdict = json.value("engine", "perftest") == "tcp" ? runTcp(json) : runPair(read(json));
-  } catch (const std::exception& error) {
-    verdict = checkError(error.what());
-  }
+  const auto order = wire::parseRdmaPairParams(params);
+  if (!order)
+    verdict = checkError(order.error().str());
+  else
+    verdict = order->engine == wire::PairEngine::Tcp ? runTcp(*order) : runPair(*order);
   result.status = verdict.status;
   result.text = std::move(verdict.text);
   result.values = std::move(verdict.values);

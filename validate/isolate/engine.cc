@@ -29,7 +29,7 @@ struct Ready {
 Task<void> askReady(gateway::AgentGateway& agents, NodeName node, std::string task, Ready& ready) {
   const auto report = co_await agents.runTask(
       node, {task, wire::TaskKind::RunChecks,
-             jsonText(oneCheck(kReady, nlohmann::json::object(), kLimit)), kLimit + kSlack});
+             toJson(oneCheck(kReady, nlohmann::json::object(), kLimit)), kLimit + kSlack});
   if (!report) {
     ready.why = report.error().str();
     co_return;
@@ -66,10 +66,8 @@ Error lacking(std::string_view what, const std::vector<NodeName>& nodes,
 
 }  // namespace
 
-nlohmann::json oneCheck(std::string_view id, nlohmann::json params, seconds deadline) {
-  nlohmann::json check{
-      {"id", id}, {"params", std::move(params)}, {"deadline_seconds", deadline.count()}};
-  return {{"checks", nlohmann::json::array({std::move(check)})}};
+wire::RunChecksParams oneCheck(std::string_view id, nlohmann::json params, seconds deadline) {
+  return {{{std::string(id), std::move(params), deadline}}};
 }
 
 std::string_view toString(EngineKind kind) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "gateway/agent_gateway.h"
+#include "wire/task_params.h"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -36,6 +37,7 @@ Async<Engine> chooseEngine(std::string wish, std::vector<NodeName> nodes,
                            gateway::AgentGateway& agents, std::string run_id);
 
 /// The parameters of a RunChecks task with one check.
-nlohmann::json oneCheck(std::string_view id, nlohmann::json params, std::chrono::seconds deadline);
+wire::RunChecksParams oneCheck(std::string_view id, nlohmann::json params,
+                               std::chrono::seconds deadline);
 
 }  // namespace muster::validate::isolate

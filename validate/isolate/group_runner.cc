@@ -3,6 +3,7 @@
 
 #include "base/async/await_all.h"
 #include "base/json_output.h"
+#include "wire/task_params.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -102,7 +103,7 @@ Task<void> GroupRunner::ask(int node, collective::Job job, std::string task, Ans
   const auto deadline = job.limit + kSlack;
   const auto report = co_await agents_.runTask(
       name, {task, wire::TaskKind::RunChecks,
-             jsonText(oneCheck(kCheck, collective::toJson(job), deadline)), deadline + kSlack});
+             toJson(oneCheck(kCheck, collective::toJson(job), deadline)), deadline + kSlack});
   if (!report) {  // an agent that is gone is the node's failure
     answer.failed = true;
     answer.words = report.error().str();

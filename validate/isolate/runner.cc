@@ -4,6 +4,7 @@
 #include "base/async/await_all.h"
 #include "base/json_output.h"
 #include "validate/gates.h"
+#include "wire/task_params.h"
 
 #include <nlohmann/json.hpp>
 
@@ -61,22 +62,24 @@ Task<void> PairRunner::measure(std::size_t group, int a, int b, int rail, std::s
   auto& said = said_[{group, rail}];
   const auto r = static_cast<std::size_t>(rail);
   const int iterations = rdmaIterations(rdmaFloorGbits(client.devices[r], site_.link), kLoad);
-  const nlohmann::json common{{"port", kFirstPort + rail},
-                              {"limit_seconds", kPairLimit.count()},
-                              {"min_gbits", 0},
-                              {"iterations", iterations}};
-  nlohmann::json listening = common, asking = common;
-  listening.update({{"role", "server"}, {"device", server.devices[r]}});
-  asking.update({{"role", "client"}, {"device", client.devices[r]}, {"peer", server.address}});
-  if (const auto served = agents_.submit(server.name, {task + "/server", wire::TaskKind::RdmaPair,
-                                                       jsonText(listening), kPairLimit});
+  wire::RdmaPairParams listening;
+  listening.port = kFirstPort + rail;
+  listening.limit = kPairLimit;
+  listening.iterations = iterations;
+  auto asking = listening;
+  listening.device = server.devices[r];
+  asking.role = wire::PairRole::Client;
+  asking.device = client.devices[r];
+  asking.peer = server.address;
+  if (const auto served = agents_.submit(
+          server.name, {task + "/server", wire::TaskKind::RdmaPair, toJson(listening), kPairLimit});
       !served) {
     said = fmt::format("{} did not take part: {}", server.name.str(), served.error().str());
     gbits = 0;
     co_return;
   }
   const auto report = co_await agents_.runTask(
-      client.name, {task + "/client", wire::TaskKind::RdmaPair, jsonText(asking), kPairLimit});
+      client.name, {task + "/client", wire::TaskKind::RdmaPair, toJson(asking), kPairLimit});
   if (!report) {
     said = report.error().str();
     gbits = 0;

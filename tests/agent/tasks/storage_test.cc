@@ -218,7 +218,7 @@ TEST_F(StorageTest, aMountThatFailsSaysWhatTheServerSaid) {
 }
 
 TEST_F(StorageTest, tooSlowIsAFailureWithBothNumbers) {
-  params["read_mb_s"] = 1e9;
+  params["read_mb_s"] = 1'000'000'000;
   const auto done = run();
   ASSERT_FALSE(done);
   if (done.error().str().find("Invalid argument") != std::string::npos)

@@ -63,9 +63,9 @@ TEST(OsFiles, archivesAreSignedForBothManagers) {
   EXPECT_THAT(dnf, HasSubstr("gpgkey=file:///etc/pki/rpm-gpg/muster-nvidia-cuda.key\n"));
   auto with = driver();
   with.archives = {archive};
-  nlohmann::json params;
-  addSettings(with, params);
-  EXPECT_EQ(params["archives"][0]["key"], "")
+  const auto params = driverParams(with, "https://controller", "");
+  ASSERT_EQ(params.archives.size(), 1u);
+  EXPECT_EQ(params.archives[0].key_base64, "")
       << "a key that is not there is never left out silently: the agent refuses";
 }
 
