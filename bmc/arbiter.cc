@@ -129,7 +129,7 @@ class ArbitratedBmc final : public Bmc {
   Async<void> newSession() override {
     return alone(kBootLimit, "beginning a new session", driver_->newSession());
   }
-  Async<std::vector<LogEntry>> eventLog(std::size_t limit) override {
+  Async<EventLog> eventLog(std::size_t limit) override {
     return reading("reading the event log", driver_->eventLog(limit));
   }
   Async<SerialConsoleEndpoint> serialConsole() override {

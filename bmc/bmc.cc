@@ -4,7 +4,7 @@
 
 namespace muster::bmc {
 
-Async<std::vector<LogEntry>> Events::eventLog(std::size_t) {
+Async<EventLog> Events::eventLog(std::size_t) {
   co_return fail(ErrorCode::NotFound, address() + " keeps no system event log");
 }
 

@@ -36,9 +36,7 @@ class CompositeBmc : public Bmc {
   Async<TaskStatus> task(std::string uri) override { return roles_.updates.task(std::move(uri)); }
   Async<TaskList> tasks() override { return roles_.updates.tasks(); }
   Async<void> resetBmc() override { return roles_.power.resetBmc(); }
-  Async<std::vector<LogEntry>> eventLog(std::size_t limit) override {
-    return roles_.events.eventLog(limit);
-  }
+  Async<EventLog> eventLog(std::size_t limit) override { return roles_.events.eventLog(limit); }
   Async<Survey> survey() override { return roles_.inventory.survey(); }
   Async<SerialConsoleEndpoint> serialConsole() override { return roles_.console.serialConsole(); }
   Async<void> acCycle() override { return roles_.power.acCycle(); }

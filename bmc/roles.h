@@ -67,8 +67,8 @@ struct TaskStatus {
   TaskState state = TaskState::Running;
   double fraction = 0;
   std::string message;
-  std::string moved_to = {};  ///< the work goes on under this URI (iDRAC: a Job; a second phase):
-                              ///< ask for that from now on
+  std::string moved_to = {};    ///< the work goes on under this URI (iDRAC: a Job; a second phase):
+                                ///< ask for that from now on
 };
 
 /// Behind the URI where a task goes on: asking for it orders the work, once. Written down first,
@@ -118,9 +118,18 @@ struct SensorReading {
   std::optional<double> upper_critical;
 };
 
-/// One entry of the system event log, as the BMC words it.
+/// One entry of an event log, as the BMC words it.
 struct LogEntry {
   std::string id, created, severity, message;
+  std::string log = {};         ///< which of EventLog::logs holds it
+  std::string resolution = {};  ///< what the BMC says to do about it; "": nothing
+};
+
+/// What a BMC logs of its machine's hardware, which may be several logs (a GPU baseboard has its
+/// own): each has its own ids and sometimes its own clock.
+struct EventLog {
+  std::vector<LogEntry> entries;  ///< oldest first, by their own times
+  std::vector<std::string> logs;  ///< that were read, empty ones too
 };
 
 inline constexpr int kSshPort = 22;
@@ -265,9 +274,8 @@ class Events {
  public:
   virtual ~Events() = default;
   virtual std::string address() const = 0;
-  /// The newest `limit` entries of the system event log, oldest first. Errors: NotFound (this BMC
-  /// offers none)
-  virtual Async<std::vector<LogEntry>> eventLog(std::size_t limit);
+  /// The newest `limit` entries of each log of the hardware. Errors: NotFound (this BMC has none)
+  virtual Async<EventLog> eventLog(std::size_t limit);
 };
 
 class Console {

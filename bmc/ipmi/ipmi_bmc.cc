@@ -24,6 +24,7 @@ constexpr auto kToolLimit = 60s;   ///< ipmitool's own retries end before
 constexpr auto kBackLimit = 480s;  ///< of a BMC that restarts
 constexpr int kBootFlags = 5;      ///< boot parameter (IPMI 2.0, table 28-14)
 constexpr std::size_t kMaxLines = 8'192;
+constexpr std::string_view kSystemEventLog = "SEL";
 
 constexpr ToolError kRefusals[] = {
     {"insufficient privilege", ErrorCode::Denied, "the account may not do that"},
@@ -154,14 +155,14 @@ class IpmiBmc final : public Bmc {
                     bootName(what.target), what.persistent ? " for all boots" : "", seen));
   }
 
-  Async<std::vector<LogEntry>> eventLog(std::size_t limit) override {
+  Async<EventLog> eventLog(std::size_t limit) override {
     auto first = system();  // says what is wrong with the login; a list must not be verbose, or it
                             // has another form
     CO_TRY_OK(co_await std::move(first));
     CO_TRY(said, co_await tool(
                      {"-c", "sel", "list", "last", std::to_string(std::max<std::size_t>(limit, 1))},
                      Say::Little));
-    std::vector<LogEntry> out;
+    EventLog out{{}, {std::string(kSystemEventLog)}};
     for (const auto& line : linesOf(said)) {
       const auto fields = fieldsOf(line);
       if (fields.size() < 5) continue;
@@ -171,8 +172,9 @@ class IpmiBmc final : public Bmc {
       std::string message = fields[3];
       for (std::size_t i = 4; i < fields.size(); ++i)
         message += (fields[i].empty() ? "" : ": ") + fields[i];
-      out.push_back({fields[0], createdOf(fields[1], fields[2]), critical ? "Critical" : "OK",
-                     std::move(message)});
+      out.entries.push_back({fields[0], createdOf(fields[1], fields[2]),
+                             critical ? "Critical" : "OK", std::move(message),
+                             std::string(kSystemEventLog)});
     }
     co_return out;
   }
