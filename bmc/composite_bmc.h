@@ -42,6 +42,17 @@ class CompositeBmc : public Bmc {
   Async<void> acCycle() override { return roles_.power.acCycle(); }
   Async<void> restorePower(WallTime cut_at) override { return roles_.power.restorePower(cut_at); }
   Async<void> sendNmi() override { return roles_.power.sendNmi(); }
+  Async<bool> locateLed() override { return roles_.power.locateLed(); }
+  Async<void> setLocateLed(bool on) override { return roles_.power.setLocateLed(on); }
+  Async<std::vector<VirtualMedium>> virtualMedia() override { return roles_.boot.virtualMedia(); }
+  Async<void> insertMedia(std::string url) override {
+    return roles_.boot.insertMedia(std::move(url));
+  }
+  Async<void> ejectMedia() override { return roles_.boot.ejectMedia(); }
+  Async<BootOrder> bootOrder() override { return roles_.boot.bootOrder(); }
+  Async<void> setBootOrder(std::vector<std::string> references) override {
+    return roles_.boot.setBootOrder(std::move(references));
+  }
   Async<void> boot(BootOverride what) override { return roles_.boot.boot(std::move(what)); }
   Async<void> rotatePassword() override { return roles_.accounts.rotatePassword(); }
   Async<std::string> certificateRequest(CertificateSubject subject) override {

@@ -85,6 +85,8 @@ std::string_view bootName(BootTarget target) {
       return "pxe";
     case BootTarget::Disk:
       return "disk";
+    case BootTarget::Cd:
+      return "cdrom";
     case BootTarget::UefiHttp:
       break;
   }
@@ -94,6 +96,7 @@ std::string_view bootName(BootTarget target) {
 std::string_view bootWords(BootTarget target) {
   return target == BootTarget::Pxe    ? "Force PXE"
          : target == BootTarget::Disk ? "Force Boot from default Hard-Drive"
+         : target == BootTarget::Cd   ? "Force Boot from CD/DVD"
                                       : "No override";
 }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kMaxLogs = 32;  ///< of one owner
 constexpr std::size_t kMaxEntriesListed =
     4'000;                            ///< of a log; BMCs keep some hundred to some thousand
-constexpr std::size_t kSampled = 16;  ///< entries by which a log is judged
+constexpr std::size_t kSampled = 16;  ///< entries by which a log is evaluated
 constexpr std::size_t kMaxBaseboards = 4;
 
 /// A baseboard says "later" for as long as its host is off.
@@ -66,16 +66,16 @@ Async<std::optional<std::vector<Json>>> RedfishEvents::hardwareEntries(Log log) 
     return resources_.members(log.entries, limit, at.quirks.inventory_read,
                               RedfishResources::Want::FirstPages, patience(log.baseboard));
   };
-  const bool judged = kind != kinds.end();
-  CO_TRY(entries, co_await read(judged ? kMaxEntriesListed : kSampled));
+  const bool known_kind = kind != kinds.end();
+  CO_TRY(entries, co_await read(known_kind ? kMaxEntriesListed : kSampled));
   std::vector<Json> out;
   if (entries.found.empty())
-    co_return judged || log.declared > 0 ? std::optional(std::move(out)) : std::nullopt;
+    co_return known_kind || log.declared > 0 ? std::optional(std::move(out)) : std::nullopt;
   const bool declared = log.declared >= kDeclared;
   const auto isHardware = [declared](const Member& entry) {
     return isHardwareEntry(entry.json).value_or(declared);
   };
-  if (!judged) {
+  if (!known_kind) {
     const bool hardware = std::ranges::any_of(entries.found, isHardware);
     kinds[log.uri] = hardware;
     hardware_.set(resources_, std::move(kinds));

@@ -82,7 +82,7 @@ class RedfishResources {
   /// The URIs of a collection's members, all pages. Errors: as members()
   Async<std::vector<std::string>> listed(std::string collection, std::size_t limit);
   /// All members of a collection in one answer a page, by $expand; quirks are not asked, for the
-  /// caller judges what it gets. Nothing: the service does not offer it, refuses it, or leaves
+  /// caller evaluates what it gets. Nothing: the service does not offer it, refuses it, or leaves
   /// members as they are listed. Errors: Denied; Unavailable, Timeout (the collection itself cannot
   /// be read now)
   Async<std::optional<std::vector<Member>>> expanded(std::string collection, std::size_t limit,

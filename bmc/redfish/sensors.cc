@@ -85,7 +85,10 @@ Result<void> RedfishSensors::takeLast(const std::string& uri, Error why, Look& l
   if (why.code() == ErrorCode::Denied) return fail(std::move(why));
   const auto found = last_.find(uri);
   if (found != last_.end() && resources_.clock().steady() - found->second.first <= kStaleAfter)
-    std::ranges::copy(found->second.second, std::back_inserter(look.out));
+    for (auto reading : found->second.second) {
+      reading.stale = true;
+      look.out.push_back(std::move(reading));
+    }
   look.unread = std::move(why);
   return {};
 }

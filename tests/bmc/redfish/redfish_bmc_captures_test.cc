@@ -59,6 +59,20 @@ TEST_P(RedfishCaptures, theFirmwareInventoryHasStableUniqueNamesWithVersions) {
   EXPECT_TRUE(names.contains(GetParam().component));
 }
 
+/// iLO: sixteen drives of one Name; DeviceContext says where each is.
+TEST_P(RedfishCaptures, partsOfOneNameAreToldApartByTheirPlace) {
+  if (std::string(GetParam().name) != "hpe") GTEST_SKIP() << "HPE's way";
+  auto bmc = rig.bmc();
+  const auto items = loop.run(bmc->firmware());
+  ASSERT_TRUE(items) << items.error().str();
+  std::set<std::string> names;
+  for (const auto& item : *items) names.insert(item.name);
+  for (const char* name : {"NVMe Drive Port 2A Box 2 Bay 3", "Power Supply Firmware (Bay 1)",
+                           "ConnectX-6 100GE 1P NIC (PCI-E Slot 4)", "System ROM"})
+    EXPECT_TRUE(names.contains(name)) << name;
+  EXPECT_FALSE(names.contains("NVMe Drive"));
+}
+
 TEST_P(RedfishCaptures, onWhenItIsOnNeedsNoRequestThatChangesAnything) {
   auto bmc = rig.bmc();
   EXPECT_TRUE(loop.run(bmc->power(PowerAction::On)));

@@ -162,6 +162,7 @@ TEST_F(RedfishSensorLooks, whatCannotBeReadNowIsNotTakenForWell) {
   look();
   ASSERT_NE(named("Inlet"), nullptr) << error;
   EXPECT_EQ(named("Inlet")->health, "Critical") << "as it was read last";
+  EXPECT_TRUE(named("Inlet")->stale);
   for (int i = 0; i < 7; ++i) look();
   EXPECT_EQ(named("Inlet"), nullptr) << "after half an hour nobody knows";
   EXPECT_EQ(readings.size(), static_cast<std::size_t>(kGpus)) << "the others still count";
