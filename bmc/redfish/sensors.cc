@@ -21,6 +21,7 @@ constexpr std::size_t kMaxReports = 64;
 constexpr std::size_t kSingles = 24;
 constexpr std::size_t kFirstSingles = 128;  ///< … the first look, which learns units and limits
 constexpr auto kPlanFor = 6h;               ///< a chassis that was added is noticed by then
+constexpr auto kPlanWithGapsFor = 10min;  ///< where some could not be read: a tray without its host
 constexpr auto kStaleAfter = 30min;  ///< what could not be read for so long is not said any more
 constexpr std::size_t kMaxRemembered = 512;  ///< resources
 constexpr std::string_view kSupply =
@@ -106,12 +107,12 @@ Async<std::shared_ptr<RedfishSensors::Plan>> RedfishSensors::planNow() {
     co_return *known;
   CO_TRY(chassis, co_await resources_.members(at.chassis, kMaxChassis));
   auto plan = std::make_shared<Plan>();
-  plan->made = now;
+  plan->made = chassis.unread.empty() ? now : now - kPlanFor + kPlanWithGapsFor;
   for (const Member& box : chassis.found)
     plan->boxes.push_back({linkAt(box.json, "Thermal"), linkAt(box.json, "Power"),
                            linkAt(box.json, "Sensors"), linkAt(box.json, "PowerSubsystem"),
                            linkAt(box.json, "ThermalSubsystem")});
-  if (chassis.unread.empty()) plan_.set(resources_, plan);  // else it is found again next time
+  plan_.set(resources_, plan);
   co_return plan;
 }
 

@@ -168,6 +168,17 @@ TEST_F(RedfishSensorLooks, whatCannotBeReadNowIsNotTakenForWell) {
   EXPECT_EQ(readings.size(), static_cast<std::size_t>(kGpus)) << "the others still count";
 }
 
+TEST_F(RedfishSensorLooks, aTrayWithoutItsHostIsNotLookedForAtEachLook) {
+  offerExpand();
+  busy = {"/gpus"};
+  look();
+  EXPECT_EQ(readings.size(), 1u) << error;
+  EXPECT_EQ(look(), 1u) << "Thermal alone";
+  busy.clear();
+  for (int i = 0; i < 3; ++i) look();
+  EXPECT_EQ(readings.size(), kGpus + 1u) << "found again within ten minutes";
+}
+
 TEST_F(RedfishSensorLooks, nothingReadableIsAnErrorAndNotAMachineWithoutSensors) {
   busy = {"/host/Thermal", "/gpus/Sensors"};
   look();
