@@ -134,6 +134,14 @@ Async<void> carryOut(bmc::Bmc& bmc, PowerCommand command) {
   return bmc.resetBmc();
 }
 
+struct BootKind {
+  std::string_view word;
+  bmc::BootTarget target;
+};
+constexpr std::array<BootKind, 3> kBootKinds = {{{"network", bmc::BootTarget::Pxe},
+                                                 {"http", bmc::BootTarget::UefiHttp},
+                                                 {"disk", bmc::BootTarget::Disk}}};
+
 Result<bmc::Bmc*> bmcOf(Controller& controller, const NodeName& node, bool ipmi) {
   auto& fleet = controller.bmcs();
   if (!ipmi) return &fleet.at(node);
@@ -217,12 +225,113 @@ std::string_view wordOf(bmc::BootTarget target) {
       return "disk";
     case bmc::BootTarget::UefiHttp:
       return "http";
+    case bmc::BootTarget::Cd:
+      return "cd";
     default:
       return "none";
   }
 }
 
 }  // namespace
+
+Result<std::vector<std::string>> orderWith(const bmc::BootOrder& order, const std::string& first) {
+  std::vector<std::string> front;
+  std::optional<std::string> missing;
+  if (const auto kind = std::ranges::find(kBootKinds, first, &BootKind::word);
+      kind != kBootKinds.end()) {
+    for (const auto& option : order.options)
+      if (option.starts_from == kind->target) front.push_back(option.reference);
+    if (front.empty()) missing = first;
+  } else {
+    for (std::size_t at = 0; at <= first.size();) {
+      const auto end = std::min(first.find(',', at), first.size());
+      auto reference = first.substr(at, end - at);
+      if (std::ranges::find(order.options, reference, &bmc::BootOption::reference) ==
+          order.options.end())
+        missing = reference;
+      if (std::ranges::find(front, reference) == front.end()) front.push_back(std::move(reference));
+      at = end + 1;
+    }
+  }
+  if (missing)
+    return fail(
+        ErrorCode::NotFound,
+        fmt::format("the machine's boot order has no option \"{}\"; nothing was done", *missing));
+  for (const auto& option : order.options)
+    if (std::ranges::find(front, option.reference) == front.end())
+      front.push_back(option.reference);
+  return front;
+}
+
+namespace {
+
+Result<BootOrderResult> putFirst(Session& session, const BootOrderRequest& request) {
+  auto& controller = *session.controller;
+  auto& bmc = controller.bmcs().at(request.node);
+  TRY(order, controller.run(bmc.bootOrder()));
+  if (request.first.empty()) return BootOrderResult{std::move(order)};
+  TRY(wanted, orderWith(order, request.first));
+  std::vector<std::string> now;
+  for (const auto& option : order.options) now.push_back(option.reference);
+  if (order.staged == wanted || (order.staged.empty() && now == wanted))
+    return BootOrderResult{std::move(order)};
+  TRY_OK(note(session, request.node, "bmc boot-order --first " + request.first));
+  TRY_OK(controller.run(bmc.setBootOrder(std::move(wanted))));
+  TRY(after, controller.run(bmc.bootOrder()));
+  return BootOrderResult{std::move(after), true};
+}
+
+Result<std::vector<bmc::VirtualMedium>> changeMedia(Session& session, const MediaRequest& request) {
+  auto& controller = *session.controller;
+  auto& bmc = controller.bmcs().at(request.node);
+  if (request.eject) {
+    TRY_OK(note(session, request.node, "bmc media eject"));
+    TRY_OK(controller.run(bmc.ejectMedia()));
+  } else if (!request.insert.empty()) {
+    TRY_OK(note(session, request.node, "bmc media insert " + request.insert));
+    TRY_OK(controller.run(bmc.insertMedia(request.insert)));
+  }
+  return controller.run(bmc.virtualMedia());
+}
+
+Result<bool> switchLed(Session& session, const NodeName& node, std::optional<bool> on) {
+  auto& controller = *session.controller;
+  auto& bmc = controller.bmcs().at(node);
+  if (on) {
+    TRY_OK(note(session, node, *on ? "bmc locate on" : "bmc locate off"));
+    TRY_OK(controller.run(bmc.setLocateLed(*on)));
+  }
+  return controller.run(bmc.locateLed());
+}
+
+}  // namespace
+
+Result<BootOrderResult> bootOrder(const Options& options, const BootOrderRequest& request) {
+  TRY(locked, openFor(options, request.node));
+  auto done = putFirst(*locked.session, request);
+  (void)locked.session->controller->run(locked.session->controller->bmcs().close());
+  return done;
+}
+
+Result<std::vector<bmc::VirtualMedium>> virtualMedia(const Options& options,
+                                                     const MediaRequest& request) {
+  if (!request.insert.empty() && request.insert.find("://") == std::string::npos)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("\"{}\" is no URL that a BMC could read (http://, https://, nfs://, "
+                            "smb://); nothing was done",
+                            request.insert));
+  TRY(locked, openFor(options, request.node));
+  auto done = changeMedia(*locked.session, request);
+  (void)locked.session->controller->run(locked.session->controller->bmcs().close());
+  return done;
+}
+
+Result<bool> locateNode(const Options& options, const NodeName& node, std::optional<bool> on) {
+  TRY(locked, openFor(options, node));
+  auto done = switchLed(*locked.session, node, on);
+  (void)locked.session->controller->run(locked.session->controller->bmcs().close());
+  return done;
+}
 
 Result<void> setBootDevice(const Options& options, const BootRequest& request) {
   const auto& boot = request.boot;

@@ -52,4 +52,33 @@ struct BootRequest {
 /// Errors: NotFound, InvalidInput (a URI without HTTP boot, or none of HTTP), those of the BMC
 Result<void> setBootDevice(const Options& options, const BootRequest& request);
 
+/// Which options are tried first. `first`: empty, or "network", "http", "disk", or references
+/// divided by commas ("Boot0003,Boot0001"); the others keep their order behind them.
+struct BootOrderRequest {
+  NodeName node;
+  std::string first;
+};
+struct BootOrderResult {
+  bmc::BootOrder order;
+  bool changed = false;
+};
+/// Errors: NotFound (node; no such option, or the BMC shows none), InvalidInput, those of the BMC
+Result<BootOrderResult> bootOrder(const Options& options, const BootOrderRequest& request);
+/// The same, of the order alone: what `first` puts to its front. Errors: NotFound
+Result<std::vector<std::string>> orderWith(const bmc::BootOrder& order, const std::string& first);
+
+/// What is in the machine's virtual CDs, after `insert` was put into one, or all were ejected.
+struct MediaRequest {
+  NodeName node;
+  std::string insert;  ///< URL that the BMC reads; "": nothing
+  bool eject = false;
+};
+/// Errors: NotFound (node, no virtual CD), InvalidInput (no URL), Conflict (no drive is free),
+/// those of the BMC
+Result<std::vector<bmc::VirtualMedium>> virtualMedia(const Options& options,
+                                                     const MediaRequest& request);
+
+/// Reads the LED by which the machine is found, or sets it. Errors: NotFound, those of the BMC
+Result<bool> locateNode(const Options& options, const NodeName& node, std::optional<bool> on);
+
 }  // namespace muster::app

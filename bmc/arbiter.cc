@@ -129,7 +129,7 @@ class ArbitratedBmc final : public Bmc {
   Async<void> newSession() override {
     return alone(kBootLimit, "beginning a new session", driver_->newSession());
   }
-  Async<std::vector<LogEntry>> eventLog(std::size_t limit) override {
+  Async<EventLog> eventLog(std::size_t limit) override {
     return reading("reading the event log", driver_->eventLog(limit));
   }
   Async<SerialConsoleEndpoint> serialConsole() override {
@@ -182,6 +182,28 @@ class ArbitratedBmc final : public Bmc {
   }
   Async<void> sendNmi() override {
     return writing(kBootLimit, "sending an interrupt", driver_->sendNmi());
+  }
+  Async<bool> locateLed() override {
+    return reading("reading the locate LED", driver_->locateLed());
+  }
+  Async<void> setLocateLed(bool on) override {
+    return writing(kBootLimit, "setting the locate LED", driver_->setLocateLed(on));
+  }
+  Async<std::vector<VirtualMedium>> virtualMedia() override {
+    return reading("reading virtual media", driver_->virtualMedia());
+  }
+  Async<void> insertMedia(std::string url) override {
+    return writing(kBootLimit, "inserting virtual media", driver_->insertMedia(std::move(url)));
+  }
+  Async<void> ejectMedia() override {
+    return writing(kBootLimit, "ejecting virtual media", driver_->ejectMedia());
+  }
+  Async<BootOrder> bootOrder() override {
+    return reading("reading the boot order", driver_->bootOrder());
+  }
+  Async<void> setBootOrder(std::vector<std::string> references) override {
+    return writing(kBootLimit, "setting the boot order",
+                   driver_->setBootOrder(std::move(references)));
   }
   Async<void> boot(BootOverride what) override {
     return writing(kBootLimit, "setting the boot override", driver_->boot(std::move(what)));

@@ -4,7 +4,7 @@
 
 namespace muster::bmc {
 
-Async<std::vector<LogEntry>> Events::eventLog(std::size_t) {
+Async<EventLog> Events::eventLog(std::size_t) {
   co_return fail(ErrorCode::NotFound, address() + " keeps no system event log");
 }
 
@@ -29,6 +29,34 @@ Async<void> Power::restorePower(WallTime) { co_return Result<void>(); }
 
 Async<void> Power::sendNmi() {
   co_return fail(ErrorCode::NotFound, address() + " sends no interrupts");
+}
+
+Async<bool> Power::locateLed() {
+  co_return fail(ErrorCode::NotFound, address() + " shows no LED to locate the machine by");
+}
+
+Async<void> Power::setLocateLed(bool) {
+  co_return fail(ErrorCode::NotFound, address() + " shows no LED to locate the machine by");
+}
+
+Async<BootOrder> Boot::bootOrder() {
+  co_return fail(ErrorCode::NotFound, address() + " does not show the machine's boot order");
+}
+
+Async<void> Boot::setBootOrder(std::vector<std::string>) {
+  co_return fail(ErrorCode::NotFound, address() + " does not set the machine's boot order");
+}
+
+Async<std::vector<VirtualMedium>> Boot::virtualMedia() {
+  co_return fail(ErrorCode::NotFound, address() + " offers no virtual CD");
+}
+
+Async<void> Boot::insertMedia(std::string) {
+  co_return fail(ErrorCode::NotFound, address() + " offers no virtual CD");
+}
+
+Async<void> Boot::ejectMedia() {
+  co_return fail(ErrorCode::NotFound, address() + " offers no virtual CD");
 }
 
 Async<void> Boot::boot(BootOverride what) {

@@ -36,14 +36,23 @@ class CompositeBmc : public Bmc {
   Async<TaskStatus> task(std::string uri) override { return roles_.updates.task(std::move(uri)); }
   Async<TaskList> tasks() override { return roles_.updates.tasks(); }
   Async<void> resetBmc() override { return roles_.power.resetBmc(); }
-  Async<std::vector<LogEntry>> eventLog(std::size_t limit) override {
-    return roles_.events.eventLog(limit);
-  }
+  Async<EventLog> eventLog(std::size_t limit) override { return roles_.events.eventLog(limit); }
   Async<Survey> survey() override { return roles_.inventory.survey(); }
   Async<SerialConsoleEndpoint> serialConsole() override { return roles_.console.serialConsole(); }
   Async<void> acCycle() override { return roles_.power.acCycle(); }
   Async<void> restorePower(WallTime cut_at) override { return roles_.power.restorePower(cut_at); }
   Async<void> sendNmi() override { return roles_.power.sendNmi(); }
+  Async<bool> locateLed() override { return roles_.power.locateLed(); }
+  Async<void> setLocateLed(bool on) override { return roles_.power.setLocateLed(on); }
+  Async<std::vector<VirtualMedium>> virtualMedia() override { return roles_.boot.virtualMedia(); }
+  Async<void> insertMedia(std::string url) override {
+    return roles_.boot.insertMedia(std::move(url));
+  }
+  Async<void> ejectMedia() override { return roles_.boot.ejectMedia(); }
+  Async<BootOrder> bootOrder() override { return roles_.boot.bootOrder(); }
+  Async<void> setBootOrder(std::vector<std::string> references) override {
+    return roles_.boot.setBootOrder(std::move(references));
+  }
   Async<void> boot(BootOverride what) override { return roles_.boot.boot(std::move(what)); }
   Async<void> rotatePassword() override { return roles_.accounts.rotatePassword(); }
   Async<std::string> certificateRequest(CertificateSubject subject) override {

@@ -46,9 +46,7 @@ class NoBmc final : public Bmc {
   Async<TaskStatus> task(std::string) override { return no<TaskStatus>(); }
   Async<TaskList> tasks() override { return no<TaskList>(); }
   Async<void> resetBmc() override { return no<void>(); }
-  Async<std::vector<LogEntry>> eventLog(std::size_t) override {
-    return no<std::vector<LogEntry>>();
-  }
+  Async<EventLog> eventLog(std::size_t) override { return no<EventLog>(); }
   Async<SerialConsoleEndpoint> serialConsole() override { return no<SerialConsoleEndpoint>(); }
   Async<void> acCycle() override { return no<void>(); }
 

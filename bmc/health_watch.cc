@@ -240,7 +240,7 @@ class Watch final : public HealthWatch {
     auto entries = co_await bmc.eventLog(kLogRead);
     if (!entries && entries.error().code() != ErrorCode::NotFound)
       co_return fail(std::move(entries.error()));
-    CO_TRY(logged, readLog(node, entries.value_or(std::vector<LogEntry>()), state.told));
+    CO_TRY(logged, readLog(node, entries.value_or(EventLog()), state.told));
     state.told.clear();
     believed.insert(believed.end(), logged.begin(), logged.end());
     state.fact = factOf(node, std::move(believed));
@@ -248,16 +248,16 @@ class Watch final : public HealthWatch {
   }
 
   /// The mark is written before the finding: one too few is less than one again and again.
-  Result<std::vector<BmcSymptom>> readLog(const NodeName& node,
-                                          const std::vector<LogEntry>& entries,
+  Result<std::vector<BmcSymptom>> readLog(const NodeName& node, const EventLog& log,
                                           const std::vector<LogEntry>& told) {
     const auto key = "bmc.log." + node.str();
     TRY(text, store_.getValue(key));
     auto mark = EventLogCursor::parse(text.value_or(""));
     const auto had = mark.kept.size();
-    bool news = mark.take(entries, clock_.now());
+    bool news = mark.take(log, clock_.now());
     news = mark.takeEvents(told, clock_.now()) || news;
-    if (const auto now = mark.str(); now != text.value_or("") && (mark.met || !mark.kept.empty()))
+    if (const auto now = mark.str();
+        now != text.value_or("") && !(mark.marks.empty() && mark.kept.empty()))
       TRY_OK(store_.putValue(key, now));
     const lifecycle::FacetRef facet{Subject(node), FacetName(std::string(kBmcLogFacet))};
     if (news || (had > 0 && mark.kept.empty())) TRY_OK(store_.clearFindings(facet));
@@ -277,14 +277,19 @@ class Watch final : public HealthWatch {
       critical = critical || entry.severity == "Critical";
       evidence.push_back(
           {{"created", entry.created}, {"severity", entry.severity}, {"message", entry.message}});
+      if (!entry.log.empty()) evidence.back()["log"] = entry.log;
+      if (!entry.resolution.empty()) evidence.back()["resolution"] = entry.resolution;
     }
+    const auto& resolution = mark.kept.back().resolution;
     return {facet,
             critical ? Severity::Error : Severity::Warning,
             fmt::format("its BMC logged {} entries of weight; the newest: {}", mark.kept.size(),
                         mark.kept.back().message),
             jsonText(evidence),
-            fmt::format("read them; `muster rma {} --out FILE` gathers all of the log",
-                        facet.subject.str()),
+            fmt::format(
+                "{}`muster rma {} --out FILE` gathers all of the log",
+                resolution.empty() ? "read them; " : fmt::format("the BMC says: {}; ", resolution),
+                facet.subject.str()),
             clock_.now(),
             lifecycle::kBmcSource};
   }

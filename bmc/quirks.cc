@@ -62,7 +62,9 @@ constexpr std::array kRows = {
                  "that waits for the restart is Scheduled, and a Previous-… member given to "
                  "SimpleUpdate goes back; before MultipartHttpPushUri a form goes to the inventory "
                  "with its ETag, 201 names an Available-… member, SimpleUpdate takes that (Dell's "
-                 "iDRAC-Redfish-Scripting)",
+                 "iDRAC-Redfish-Scripting); IndicatorLED is Lit while nobody looks for the machine "
+                 "(captures)",
+             .lit_is_idle = true,
              .keeps_finished_tasks = false,
              .inventory_key = InventoryKey::InstalledFqdd,
              .manager_reset = "GracefulRestart",
@@ -118,8 +120,10 @@ constexpr std::array kRows = {
                        "of 66 members is slow, 180 s; motherboard packages want an "
                        "empty UpdateParameters, those of the GPU tray name HGX_0 (nvfwupd, "
                        "dgx_rftarget.py); $expand drops required fields; roots of trust copy by "
-                       "themselves but for EROT_BMC_0 and EROT_BIOS_0",
+                       "themselves but for EROT_BMC_0 and EROT_BIOS_0; BootOrder is written with "
+                       "If-None-Match (libredfish nvidia_viking.rs)",
              .boot_override_on_settings = true,
+             .boot_order_if_none_match = true,
              .send_targets = false,
              .manager_reset = "ForceRestart",
              .off_on_pause = 10s,
@@ -186,6 +190,8 @@ void apply(const QuirkRow& row, Quirks& quirks) {
   if (row.boot_override_on_settings)
     quirks.boot_override_on_settings = *row.boot_override_on_settings;
   if (row.boot_mode) quirks.boot_mode = *row.boot_mode;
+  if (row.boot_order_if_none_match) quirks.boot_order_if_none_match = *row.boot_order_if_none_match;
+  if (row.lit_is_idle) quirks.lit_is_idle = *row.lit_is_idle;
   if (row.keeps_finished_tasks) quirks.keeps_finished_tasks = *row.keeps_finished_tasks;
   if (row.send_targets) quirks.send_targets = *row.send_targets;
   if (row.apply_time) quirks.apply_time = *row.apply_time;

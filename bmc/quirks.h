@@ -16,7 +16,7 @@ namespace muster::bmc {
 /// How an inventory member is named so that the name survives an update.
 enum class InventoryKey {
   Id,             ///< the member's Id
-  Name,           ///< the member's Name; its Id where the Name is not unique
+  Name,           ///< the member's Name; with where it is, or its Id, where the Name is not unique
   InstalledFqdd,  ///< iDRAC: only "Installed-…" members, by what follows "__" (the Id itself
                   ///< contains the version)
 };
@@ -72,8 +72,10 @@ struct PushMethod {
 
 struct Quirks {
   bool boot_override_on_settings =
-      false;              ///< PATCH @Redfish.Settings' object instead of the system
-  bool boot_mode = true;  ///< BootSourceOverrideMode is sent
+      false;                              ///< PATCH @Redfish.Settings' object instead of the system
+  bool boot_mode = true;                  ///< BootSourceOverrideMode is sent
+  bool boot_order_if_none_match = false;  ///< BootOrder is written with If-None-Match
+  bool lit_is_idle = false;               ///< IndicatorLED: Lit is normal, Blinking locates
   bool keeps_finished_tasks = true;
   bool send_targets = true;  ///< UpdateParameters names the component
   TrayTarget tray;           ///< named in UpdateParameters whatever send_targets says
@@ -125,8 +127,8 @@ struct QuirkRow {
   std::string_view model;    ///< glob against each model that is reported
   std::string_view version;  ///< glob
   std::string_view source;   ///< where this is known from
-  std::optional<bool> boot_override_on_settings = {}, boot_mode = {}, keeps_finished_tasks = {},
-                      send_targets = {};
+  std::optional<bool> boot_override_on_settings = {}, boot_mode = {}, boot_order_if_none_match = {},
+                      lit_is_idle = {}, keeps_finished_tasks = {}, send_targets = {};
   std::optional<std::string_view> apply_time = {};
   std::optional<InventoryKey> inventory_key = {};
   std::optional<std::string_view> manager_reset = {};

@@ -23,13 +23,30 @@ namespace muster::bmc {
 
 enum class PowerState { Unknown, Off, On };
 enum class PowerAction { On, ForceOff, GracefulShutdown, ForceRestart };
-enum class BootTarget { None, Pxe, Disk, UefiHttp };
+enum class BootTarget { None, Pxe, Disk, UefiHttp, Cd };  ///< Cd: virtual media too
 
 /// What the machine boots from instead of its own order.
 struct BootOverride {
   BootTarget target = BootTarget::None;
   bool persistent = false;    ///< else the next boot uses it up
   std::string http_uri = {};  ///< UefiHttp: what is loaded; "": what DHCP says
+};
+
+/// An entry of the machine's own boot order.
+struct BootOption {
+  std::string reference;  ///< "Boot0003"
+  std::string name;       ///< as its firmware shows it; "": it says nothing of it
+  BootTarget starts_from = BootTarget::None;  ///< None: something else, or nobody knows
+  std::string mac;                            ///< of the NIC; "": no NIC, or it does not say
+};
+/// A drive of virtual media that takes a CD's image.
+struct VirtualMedium {
+  std::string id, image;  ///< image: as the BMC shows it
+  bool inserted = false;
+};
+struct BootOrder {
+  std::vector<BootOption> options;       ///< in the order in which they are tried
+  std::vector<std::string> staged = {};  ///< the order that the next boot brings; empty: the same
 };
 
 /// Manufacturer, model and serial are the first that the BMC reports, in the order of
@@ -47,7 +64,8 @@ struct SystemInfo {
 struct FirmwareItem {
   std::string name;  ///< the inventory member's Id
   std::string version;
-  bool updateable = false;
+  std::optional<bool> updateable = {};  ///< absent: the BMC does not say, or says it of a part of
+                                        ///< what its package is sent to
   std::string unreadable =
       {};  ///< why it is listed but could not be read now; then only the name is set
   bool being_written = false;  ///< the BMC itself says that an image of it is being written now
@@ -67,8 +85,9 @@ struct TaskStatus {
   TaskState state = TaskState::Running;
   double fraction = 0;
   std::string message;
-  std::string moved_to = {};  ///< the work goes on under this URI (iDRAC: a Job; a second phase):
-                              ///< ask for that from now on
+  std::string moved_to = {};    ///< the work goes on under this URI (iDRAC: a Job; a second phase):
+                                ///< ask for that from now on
+  std::string resolution = {};  ///< Failed: what the BMC says to do about it; "": nothing
 };
 
 /// Behind the URI where a task goes on: asking for it orders the work, once. Written down first,
@@ -116,11 +135,21 @@ struct SensorReading {
   double value = 0;
   std::string health;  ///< "OK", "Warning", "Critical"; "" when the BMC does not say
   std::optional<double> upper_critical;
+  bool stale = false;  ///< of an earlier look: it could not be read now
 };
 
-/// One entry of the system event log, as the BMC words it.
+/// One entry of an event log, as the BMC words it.
 struct LogEntry {
   std::string id, created, severity, message;
+  std::string log = {};         ///< which of EventLog::logs holds it
+  std::string resolution = {};  ///< what the BMC says to do about it; "": nothing
+};
+
+/// What a BMC logs of its machine's hardware, which may be several logs (a GPU baseboard has its
+/// own): each has its own ids and sometimes its own clock.
+struct EventLog {
+  std::vector<LogEntry> entries;  ///< oldest first, by their own times
+  std::vector<std::string> logs;  ///< that were read, empty ones too
 };
 
 inline constexpr int kSshPort = 22;
@@ -167,6 +196,11 @@ class Power {
   /// before it has been off as long as it should. Where the BMC itself cuts it there is nothing to
   /// do.
   virtual Async<void> restorePower(WallTime cut_at);
+  /// Whether the LED is on by which the machine is found in its rack. Errors: NotFound (this BMC
+  /// has none)
+  virtual Async<bool> locateLed();
+  /// Verified by reading it again. Errors: NotFound
+  virtual Async<void> setLocateLed(bool on);
 };
 
 class Boot {
@@ -176,6 +210,18 @@ class Boot {
   virtual Async<void> bootOnce(BootTarget target) = 0;
   /// Verified by reading it again. Errors: NotFound (this BMC cannot do that)
   virtual Async<void> boot(BootOverride what);
+  /// Errors: NotFound (this BMC does not show it)
+  virtual Async<BootOrder> bootOrder();
+  /// From the next boot on; verified by reading it again. Errors: NotFound, InvalidInput (not each
+  /// option once)
+  virtual Async<void> setBootOrder(std::vector<std::string> references);
+  /// Errors: NotFound (this BMC has no virtual CD)
+  virtual Async<std::vector<VirtualMedium>> virtualMedia();
+  /// The BMC reads the image by `url` for as long as it is inserted. Errors: NotFound, Conflict (no
+  /// drive is free), InvalidInput (it cannot read such a URL)
+  virtual Async<void> insertMedia(std::string url);
+  /// Every virtual CD. Errors: NotFound
+  virtual Async<void> ejectMedia();
 };
 
 class Bios {
@@ -265,9 +311,8 @@ class Events {
  public:
   virtual ~Events() = default;
   virtual std::string address() const = 0;
-  /// The newest `limit` entries of the system event log, oldest first. Errors: NotFound (this BMC
-  /// offers none)
-  virtual Async<std::vector<LogEntry>> eventLog(std::size_t limit);
+  /// The newest `limit` entries of each log of the hardware. Errors: NotFound (this BMC has none)
+  virtual Async<EventLog> eventLog(std::size_t limit);
 };
 
 class Console {

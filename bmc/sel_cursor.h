@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// EventLogCursor: how far a BMC's event log was read, and what of weight was new since. Events that
-// the BMC tells by itself come through the same door, so that what stands in the log too is said
-// once. Pure; kept in the store as text.
+// EventLogCursor: how far each of a BMC's event logs was read, and what of weight was new since.
+// Events that the BMC tells by itself come through the same door, so that what stands in the log
+// too is said once. Pure; kept in the store as text.
 #pragma once
 
 #include "bmc/bmc.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,22 +26,28 @@ struct EventLogCursor {
     WallTime seen{};
     std::string created, severity, message;
     bool from_event = false;  ///< told by the BMC, not read in its log yet
+    std::string log = {}, resolution = {};
   };
-  bool met = false;  ///< what a log holds at first contact is history
-  std::string id, created;
-  std::vector<Kept> kept;  ///< oldest first
+  /// The newest entry of a log that was read; empty: it held none.
+  struct Mark {
+    std::string id, created;
+    friend bool operator==(const Mark&, const Mark&) = default;
+  };
+  std::map<std::string, Mark> marks;  ///< by log; what one holds at first contact is history
+  std::vector<Kept> kept;             ///< oldest first
 
   /// Total: what is no such text is a mark that has met nothing.
   static EventLogCursor parse(const std::string& text);
   std::string str() const;
 
-  /// The log, oldest first. Answers whether there was anything of weight among what is new.
-  bool take(const std::vector<LogEntry>& entries, WallTime now);
+  /// Answers whether there was anything of weight among what is new.
+  bool take(const EventLog& log, WallTime now);
   /// Events as they were told; those that are known already (told again after a new connection, or
   /// in the log) are left out.
   bool takeEvents(const std::vector<LogEntry>& events, WallTime now);
 
  private:
+  bool takeOne(const std::string& name, const EventLog& log, WallTime now);
   bool isKept(const LogEntry& entry, WallTime now, bool as_event);
   void keep(const LogEntry& entry, WallTime now, bool from_event);
 };

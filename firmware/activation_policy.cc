@@ -119,7 +119,7 @@ std::string whyNotRedundant(const std::vector<bmc::SensorReading>& readings) {
   std::string bad;
   for (const auto& reading : readings) {
     if (reading.kind != "PowerSupply") continue;
-    if (reading.health == "OK") ++good;
+    if (reading.health == "OK" && !reading.stale) ++good;
     if (reading.health != "OK" && !reading.health.empty())
       bad += fmt::format("{}{} is {}", bad.empty() ? "" : ", ", reading.name, reading.health);
   }

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "firmware/baselines.h"
 
+#include "base/json_input.h"
+#include "base/json_output.h"
+#include "bmc/roles.h"
 #include "lifecycle/model/facet_table.h"
 
 #include "inventory/model/cluster.h"
 #include "inventory/model/firmware.h"
 #include "inventory/model/profile.h"
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -19,7 +24,21 @@ constexpr std::chrono::seconds kLongestFlash{24 * 3600};
 constexpr std::chrono::seconds kConfirmed{
     10};  ///< of a component that another action of its wave has installed
 
+constexpr const char* kUpdateable = "updateable";
+
 }  // namespace
+
+std::string evidenceOf(const bmc::FirmwareItem& item) {
+  return item.updateable == false ? jsonText(nlohmann::json{{kUpdateable, false}}) : std::string();
+}
+
+bool isFixed(const lifecycle::FactSet& facts, const lifecycle::Subject& subject,
+             const std::string& component) {
+  const auto* fact = facts.find(subject, facetOf(component));
+  if (!fact || fact->evidence.empty()) return false;
+  const auto evidence = jsonOrNone(fact->evidence, kKeptJson);
+  return evidence.is_object() && evidence.value(kUpdateable, nlohmann::json(true)) == false;
+}
 
 std::string componentOf(const FacetName& facet) {
   const auto& name = facet.str();

@@ -9,6 +9,9 @@
 namespace muster::inventory {
 struct Cluster;
 }
+namespace muster::bmc {
+struct FirmwareItem;
+}
 
 namespace muster::firmware {
 
@@ -28,6 +31,13 @@ Versions probesOf(const lifecycle::FactSet& facts, const lifecycle::Subject& sub
 
 /// How long flashes took, by component: what its own machine has shown.
 using Durations = std::map<std::string, std::chrono::seconds>;
+
+/// The evidence of a version's fact: what else the BMC says of the component. "": nothing.
+std::string evidenceOf(const bmc::FirmwareItem& item);
+/// The BMC says of the component that it cannot be updated (SoftwareInventory.Updateable: false).
+bool isFixed(const lifecycle::FactSet& facts, const lifecycle::Subject& subject,
+             const std::string& component);
+
 inline FacetName tookFacet(const std::string& component) {
   return FacetName("firmware-took." + component);
 }

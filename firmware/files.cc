@@ -2,6 +2,7 @@
 #include "firmware/files.h"
 
 #include "base/io/crypto.h"
+#include "firmware/baselines.h"
 #include "firmware/firmware.h"
 #include "firmware/pending_images.h"
 #include "firmware/pldm.h"
@@ -49,6 +50,13 @@ std::string whyNotFlashable(const inventory::FirmwareComponent& component,
       component.name, component.version, file_state);
 }
 
+std::string whyFixed(const inventory::FirmwareComponent& component) {
+  return fmt::format(
+      "the BMC says of {} that it cannot be updated by itself (Updateable: false); declare the "
+      "component whose package brings {} {}, or leave out its file, so that it is only compared",
+      component.name, component.name, component.version);
+}
+
 std::string whyNotFlashable(const inventory::FirmwareBaseline& baseline,
                             const inventory::FirmwareComponent& component,
                             const lifecycle::Subject& subject, const lifecycle::FactSet& facts) {
@@ -58,6 +66,8 @@ std::string whyNotFlashable(const inventory::FirmwareBaseline& baseline,
         "means, or declare file and sha256",
         baseline.name, component.name, component.version);
   }
+  if (!inventory::isInBand(component) && isFixed(facts, subject, component.name))
+    return whyFixed(component);
   return whyNotFlashable(
       component, facts.value(subject, fileFacet(component.name)).value_or(std::string(kFileOk)));
 }

@@ -62,6 +62,9 @@ std::string whyNotFlashable(const inventory::FirmwareBaseline& baseline,
 std::string whyNotFlashable(const inventory::FirmwareComponent& component,
                             const std::string& file_state);
 
+/// Why nothing is sent for a component of which the BMC says Updateable: false.
+std::string whyFixed(const inventory::FirmwareComponent& component);
+
 /// "/firmware/SHA256/NAME", where imageRoutes serve it.
 std::string imagePath(const inventory::FirmwareImageFile& image);
 

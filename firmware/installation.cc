@@ -4,6 +4,7 @@
 #include "firmware/poll_intervals.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/firmware.h"
+#include "inventory/model/in_band.h"
 
 #include <algorithm>
 
@@ -16,8 +17,9 @@ using lifecycle::Outcome;
 
 namespace {
 
-constexpr auto kPatience = 15min;  ///< with an answer that no repetition should mend, while
-                                   ///< something of ours is on the machine
+constexpr auto kPatience = 15min;    ///< with an answer that no repetition should mend, while
+                                     ///< something of ours is on the machine
+constexpr auto kTrayStarts = 15min;  ///< after its host was switched on: POST of eight GPUs
 constexpr auto kBeforeDeadline =
     10min;  ///< an intent ends itself, with its reason, before it is called off
 
@@ -36,6 +38,7 @@ Async<Outcome> Installation::go() {
     stopwatch.intent_began = now;
     stopwatch.odd_since.reset();
     stopwatch.starting_since.reset();
+    stopwatch.switched_on.reset();
   }
   auto outcome = co_await step();
   if (outcome) stopwatch.odd_since.reset();
@@ -140,11 +143,33 @@ Async<Outcome> Installation::step() {
   if (arrived && progress.staged.empty() && !other_is_written) co_return Done{};
   // Once begun, what is not shown proves nothing: components vanish while they install, or while
   // the host is off.
-  if (auto problem = wave_.trouble(); problem && progress.step == InstallStep::Look)
+  if (auto problem = wave_.trouble(); problem && progress.step == InstallStep::Look) {
+    CO_TRY(waits, co_await switchedOn(*problem));
+    if (waits) co_return std::move(*waits);
     co_return fail(std::move(*problem));
+  }
   const bool all_run =
       row.activates && wave_.allStagedRun() && (arrived || !progress.staged.empty());
   co_return co_await run(all_run ? Continuation::AllRun : row.act);
+}
+
+/// A GPU tray has no power while its host is off, and its BMC answers 503 for it (DGX H100): the
+/// host is switched on, and the tray given its time. Nothing: that is not why.
+Async<std::optional<Outcome>> Installation::switchedOn(Error problem) {
+  if (!problem.canRetry() || inventory::isInBand(wave_.component())) co_return std::nullopt;
+  auto& at = wave_.stopwatch().switched_on;
+  const auto& name = wave_.component().name;
+  CO_TRY(off, co_await activation_.isOff());
+  if (off && !at) {
+    wave_.context().progress(
+        0, fmt::format("switching {} on: {} cannot be read while it is off", wave_.node(), name));
+    CO_TRY_OK(co_await wave_.bmc().power(bmc::PowerAction::On));
+    at = wave_.clock().steady();
+  }
+  if (!at || wave_.clock().steady() - *at > kTrayStarts) co_return std::nullopt;
+  co_return Outcome(
+      Again{kStabilizePoll,
+            fmt::format("{} was switched on for {}; the BMC to read it", wave_.node(), name)});
 }
 
 Async<Outcome> Installation::run(Continuation next) {

@@ -15,6 +15,8 @@
 #include "firmware/update_task.h"
 #include "inventory/model/firmware.h"
 
+#include <optional>
+
 namespace muster::firmware {
 
 class Installation {
@@ -42,6 +44,7 @@ class Installation {
   /// Does it, and what it says that goes on at once, until there is an outcome.
   Async<lifecycle::Outcome> run(Continuation next);
   Async<StepResult> perform(Continuation next);
+  Async<std::optional<lifecycle::Outcome>> switchedOn(Error problem);
   Async<lifecycle::Outcome> unanswered(Unanswered how, std::string why);
 
   RunningWave wave_;

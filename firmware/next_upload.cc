@@ -2,6 +2,7 @@
 #include "firmware/next_upload.h"
 
 #include "firmware/poll_intervals.h"
+#include "inventory/model/in_band.h"
 
 #include <algorithm>
 
@@ -61,6 +62,9 @@ Async<std::string> NextUpload::whyNot(Target target) {
   const auto& component = *wave_.baseline().find(target.component);
   if (component.file.empty())
     co_return whyNotFlashable(wave_.baseline(), component, wave_.subject(), {});
+  if (const auto* item = wave_.find(target.component);
+      item && item->updateable == false && !inventory::isInBand(component))
+    co_return whyFixed(component);
   CO_TRY(image, wave_.imageOf(target));
   co_return co_await wave_.files().whyNot(component, image);
 }

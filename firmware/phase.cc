@@ -101,8 +101,8 @@ class FirmwarePhase final : public lifecycle::Phase {
       if (component && inventory::isInBand(*component)) continue;
       const bool declared = component != nullptr;
       if (!declared && (!isConstrained(*baseline, item.name) || ++extra > kMaxExtraFacts)) continue;
-      facts.push_back(Fact{
-          subject, facetOf(item.name), item.version, clock_.now(), "redfish " + bmc.address(), {}});
+      facts.push_back(Fact{subject, facetOf(item.name), item.version, clock_.now(),
+                           "redfish " + bmc.address(), evidenceOf(item)});
     }
     if (hasInBand(*baseline) && agents_) {
       const auto devices = co_await listInBand(*agents_, clock_, subject.node(), *baseline);

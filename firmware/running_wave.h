@@ -24,6 +24,8 @@ struct InstallStopwatch {
   std::optional<std::chrono::steady_clock::time_point> odd_since;
   std::optional<std::chrono::steady_clock::time_point>
       starting_since;  ///< a task that has not begun
+  std::optional<std::chrono::steady_clock::time_point>
+      switched_on;  ///< the host, so that its baseboard can be read
 };
 
 struct InstallServices {

@@ -60,7 +60,7 @@ Async<StepResult> UpdateTask::ended(Target what, bmc::TaskStatus status) {
   if (!now) co_return fail(std::move(now.error()));
   // Some BMCs activate by themselves, some report a failure of what worked.
   if (status.state == bmc::TaskState::Failed && !wave_.runs(what)) {
-    co_return co_await notInstalled(what, status.message);
+    co_return co_await notInstalled(what, std::move(status));
   }
   const bool nothing_left =
       wave_.progress().current.empty() && wave_.runs(what) && wave_.progress().staged.empty();
@@ -133,12 +133,14 @@ bool UpdateTask::waitsForRestart(const bmc::TaskStatus& status) {
 
 /// A BMC that fetches for itself gets nothing of a file that has been changed since it was told
 /// where the file lies.
-Async<StepResult> UpdateTask::notInstalled(Target what, std::string words) {
+Async<StepResult> UpdateTask::notInstalled(Target what, bmc::TaskStatus status) {
   FailureReport report{
-      fmt::format("{} did not install {} {}", wave_.bmc().address(), what.component, what.version),
-      std::move(words),
-      "read the BMC's own log; the old version is still active. muster does not flash it again by "
-      "itself"};
+      fmt::format("{} did not install {} {}{}{}", wave_.bmc().address(), what.component,
+                  what.version, status.message.empty() ? "" : ": ", status.message),
+      status.message,
+      fmt::format("{}; the old version is still active. muster does not flash it again by itself",
+                  status.resolution.empty() ? "read the BMC's own log"
+                                            : "the BMC says: " + status.resolution)};
   if (const auto image = wave_.imageOf(what); image && !wave_.imageUrl().empty()) {
     if (const auto altered =
             co_await wave_.files().whyNotNow(*wave_.baseline().find(what.component), *image);

@@ -22,7 +22,7 @@ class UpdateTask {
   Async<StepResult> taken();
   Async<StepResult> takenUntilRestart();
   bool waitsForRestart(const bmc::TaskStatus& status);
-  Async<StepResult> notInstalled(Target what, std::string words);
+  Async<StepResult> notInstalled(Target what, bmc::TaskStatus status);
   std::chrono::minutes usualFlashTime(const Target& what) const;
 
   RunningWave& wave_;

@@ -60,12 +60,16 @@ Async<std::string> eventLogOf(bmc::Bmc& bmc) {
     out["not_read"] = entries.error().str();
     co_return print(out);
   }
+  out["logs"] = entries->logs;
   out["entries"] = json::array();
-  for (const auto& entry : *entries)
+  for (const auto& entry : entries->entries) {
     out["entries"].push_back({{"id", entry.id},
                               {"created", entry.created},
                               {"severity", entry.severity},
-                              {"message", entry.message}});
+                              {"message", entry.message},
+                              {"log", entry.log}});
+    if (!entry.resolution.empty()) out["entries"].back()["resolution"] = entry.resolution;
+  }
   co_return print(out);
 }
 

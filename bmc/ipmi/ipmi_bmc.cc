@@ -24,6 +24,7 @@ constexpr auto kToolLimit = 60s;   ///< ipmitool's own retries end before
 constexpr auto kBackLimit = 480s;  ///< of a BMC that restarts
 constexpr int kBootFlags = 5;      ///< boot parameter (IPMI 2.0, table 28-14)
 constexpr std::size_t kMaxLines = 8'192;
+constexpr std::string_view kSystemEventLog = "SEL";
 
 constexpr ToolError kRefusals[] = {
     {"insufficient privilege", ErrorCode::Denied, "the account may not do that"},
@@ -84,6 +85,8 @@ std::string_view bootName(BootTarget target) {
       return "pxe";
     case BootTarget::Disk:
       return "disk";
+    case BootTarget::Cd:
+      return "cdrom";
     case BootTarget::UefiHttp:
       break;
   }
@@ -93,6 +96,7 @@ std::string_view bootName(BootTarget target) {
 std::string_view bootWords(BootTarget target) {
   return target == BootTarget::Pxe    ? "Force PXE"
          : target == BootTarget::Disk ? "Force Boot from default Hard-Drive"
+         : target == BootTarget::Cd   ? "Force Boot from CD/DVD"
                                       : "No override";
 }
 
@@ -154,14 +158,14 @@ class IpmiBmc final : public Bmc {
                     bootName(what.target), what.persistent ? " for all boots" : "", seen));
   }
 
-  Async<std::vector<LogEntry>> eventLog(std::size_t limit) override {
+  Async<EventLog> eventLog(std::size_t limit) override {
     auto first = system();  // says what is wrong with the login; a list must not be verbose, or it
                             // has another form
     CO_TRY_OK(co_await std::move(first));
     CO_TRY(said, co_await tool(
                      {"-c", "sel", "list", "last", std::to_string(std::max<std::size_t>(limit, 1))},
                      Say::Little));
-    std::vector<LogEntry> out;
+    EventLog out{{}, {std::string(kSystemEventLog)}};
     for (const auto& line : linesOf(said)) {
       const auto fields = fieldsOf(line);
       if (fields.size() < 5) continue;
@@ -171,8 +175,9 @@ class IpmiBmc final : public Bmc {
       std::string message = fields[3];
       for (std::size_t i = 4; i < fields.size(); ++i)
         message += (fields[i].empty() ? "" : ": ") + fields[i];
-      out.push_back({fields[0], createdOf(fields[1], fields[2]), critical ? "Critical" : "OK",
-                     std::move(message)});
+      out.entries.push_back({fields[0], createdOf(fields[1], fields[2]),
+                             critical ? "Critical" : "OK", std::move(message),
+                             std::string(kSystemEventLog)});
     }
     co_return out;
   }

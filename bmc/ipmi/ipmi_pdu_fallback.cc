@@ -46,9 +46,8 @@ class WithIpmi final : public ForwardingBmc {
     if (done || !(isNotOffered(done.error()) || isSilent(done.error()))) co_return done;
     co_return both(std::move(done.error()), co_await ipmi_.boot(std::move(what)));
   }
-  Async<std::vector<LogEntry>> eventLog(std::size_t limit) override {
-    co_return co_await readEither<std::vector<LogEntry>>(
-        [limit](Bmc& bmc) { return bmc.eventLog(limit); });
+  Async<EventLog> eventLog(std::size_t limit) override {
+    co_return co_await readEither<EventLog>([limit](Bmc& bmc) { return bmc.eventLog(limit); });
   }
   Async<std::vector<SensorReading>> sensors() override {
     co_return co_await readEither<std::vector<SensorReading>>(

@@ -101,6 +101,8 @@ Result<void> setPending(virDomainPtr domain, BootTarget target) {
   for (const auto& known : kTargets) {
     if (known.target == target) element = "<boot once='" + std::string(known.name) + "'/>";
   }
+  if (element.empty() && target != BootTarget::None)
+    return fail(ErrorCode::NotFound, "a virtual machine of muster has no virtual CD");
   const char* text = element.empty() ? nullptr : element.c_str();
   if (virDomainSetMetadata(domain, VIR_DOMAIN_METADATA_ELEMENT, text, text ? kMetaPrefix : nullptr,
                            kMetaUri, VIR_DOMAIN_AFFECT_CONFIG) == 0)

@@ -3,6 +3,8 @@
 
 #include "inventory/model/profile.h"
 
+#include <algorithm>
+
 namespace muster::bmc {
 
 using namespace std::chrono_literals;
@@ -12,6 +14,7 @@ namespace {
 constexpr int kMaxOverrideReads = 3;
 constexpr auto kReadAgainAfter = 1000ms;
 constexpr const char* kContinuous = "Continuous";
+constexpr const char* kUsbCd = "UsbCd";  ///< Supermicro's word for virtual media, beside Cd
 
 std::string_view redfishName(BootTarget target) {
   switch (target) {
@@ -23,6 +26,8 @@ std::string_view redfishName(BootTarget target) {
       return "Hdd";
     case BootTarget::UefiHttp:
       return "UefiHttp";
+    case BootTarget::Cd:
+      return "Cd";
   }
   return "None";
 }
@@ -33,7 +38,8 @@ BootTarget bootOverrideOf(const Json& system) {
   const std::string enabled = textAt(system, "Boot/BootSourceOverrideEnabled");
   if (enabled.empty() || enabled == "Disabled") return BootTarget::None;
   const std::string target = textAt(system, "Boot/BootSourceOverrideTarget");
-  for (auto known : {BootTarget::Pxe, BootTarget::Disk, BootTarget::UefiHttp}) {
+  if (target == kUsbCd) return BootTarget::Cd;
+  for (auto known : {BootTarget::Pxe, BootTarget::Disk, BootTarget::UefiHttp, BootTarget::Cd}) {
     if (target == redfishName(known)) return known;
   }
   return BootTarget::None;
@@ -88,6 +94,9 @@ Async<void> RedfishBoot::write(std::string uri, BootOverride what) {
                                       : what.persistent          ? kContinuous
                                                                  : "Once";
   boot["BootSourceOverrideTarget"] = redfishName(target);
+  const auto allowed = textsAt(now->body, "Boot/BootSourceOverrideTarget@Redfish.AllowableValues");
+  if (target == BootTarget::Cd && std::ranges::find(allowed, kUsbCd) != allowed.end())
+    boot["BootSourceOverrideTarget"] = kUsbCd;
   if (!what.http_uri.empty()) boot["HttpBootUri"] = what.http_uri;
   // Sent with every write where the property exists: some BMCs fall back to the other mode without
   // it (Supermicro).

@@ -2,7 +2,9 @@
 // The boot override of a machine: written where the service wants it, verified by reading it again.
 #pragma once
 
+#include "bmc/redfish/boot_order.h"
 #include "bmc/redfish/resources.h"
+#include "bmc/redfish/virtual_media.h"
 #include "inventory/model/fwd.h"
 #include "inventory/model/profile.h"
 
@@ -21,6 +23,13 @@ class RedfishBoot final : public Boot {
   std::string address() const override { return resources_.address(); }
   Async<void> bootOnce(BootTarget target) override;
   Async<void> boot(BootOverride what) override;
+  Async<std::vector<VirtualMedium>> virtualMedia() override { return media_.read(); }
+  Async<void> insertMedia(std::string url) override { return media_.insert(std::move(url)); }
+  Async<void> ejectMedia() override { return media_.eject(); }
+  Async<BootOrder> bootOrder() override { return order_.read(); }
+  Async<void> setBootOrder(std::vector<std::string> references) override {
+    return order_.write(std::move(references));
+  }
 
  private:
   /// The resource to which an override is written; the system's is read by readSystem().
@@ -29,6 +38,8 @@ class RedfishBoot final : public Boot {
 
   RedfishResources& resources_;
   inventory::BootMode boot_mode_;
+  RedfishBootOrder order_{resources_};
+  RedfishVirtualMedia media_{resources_};
 };
 
 }  // namespace muster::bmc

@@ -3,6 +3,7 @@
 
 #include "base/utf8.h"
 #include "inventory/model/firmware.h"
+#include "lifecycle/model/facet.h"
 
 namespace muster::bmc {
 namespace {
@@ -27,6 +28,32 @@ std::string memberName(const std::string& uri, const Json& json, InventoryKey ke
   return key == InventoryKey::InstalledFqdd ? fqddOf(id, kInstalled) : id;
 }
 
+/// HPE says where a part is plugged in; drives say it with their name.
+std::string nameInPlace(const std::string& name, const Json& json) {
+  const auto place = textAt(json, "Oem/Hpe/DeviceContext");
+  if (place.empty() || place.starts_with(name)) return place.empty() ? name : place;
+  return fmt::format("{} ({})", name, place);
+}
+
+/// The names of all members: one that is not unique is told by where the part is, else by its Id.
+std::vector<std::string> namesOf(const std::vector<Member>& members, InventoryKey key) {
+  std::vector<std::string> names;
+  const auto usesOf = [&names] {
+    std::map<std::string, int> uses;
+    for (const auto& name : names) ++uses[name];
+    return uses;
+  };
+  for (const Member& m : members) names.push_back(memberName(m.uri, m.json, key));
+  const auto uses = usesOf();
+  for (std::size_t i = 0; i < members.size(); ++i)
+    if (!names[i].empty() && uses.at(names[i]) > 1)
+      names[i] = nameInPlace(names[i], members[i].json);
+  const auto uses_in_place = usesOf();
+  for (std::size_t i = 0; i < members.size(); ++i)
+    if (!names[i].empty() && uses_in_place.at(names[i]) > 1) names[i] = lastSegment(members[i].uri);
+  return names;
+}
+
 }  // namespace
 
 std::string versionAt(const Json& json) {
@@ -48,28 +75,28 @@ Async<FirmwareInventory::Contents> FirmwareInventory::read() {
                                              RedfishResources::Want::Expanded));
   const auto& found = listed.found;
 
-  std::map<std::string, int> uses;
-  for (const Member& m : found) ++uses[memberName(m.uri, m.json, at.quirks.inventory_key)];
+  const auto names = namesOf(found, at.quirks.inventory_key);
   Contents inventory;
   inventory.collection = collection;
-  for (const Member& m : found) {
-    std::string name = memberName(m.uri, m.json, at.quirks.inventory_key);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const Member& m = found[i];
+    const auto& name = names[i];
     if (name.empty() && at.quirks.rollback == RollbackMethod::UpdateFromPrevious)
       inventory.previous[fqddOf(lastSegment(m.uri), kPrevious)] = m;
     if (name.empty()) continue;
-    if (uses[name] > 1) name = lastSegment(m.uri);
-    inventory.items.push_back({name,
-                               versionAt(m.json),
-                               boolAt(m.json, "Updateable").value_or(false),
-                               {},
-                               textAt(m.json, "Status/State") == kUpdating});
+    // The package of a tray goes to the tray: what a GB200 says of each GPU does not count.
+    auto updateable = boolAt(m.json, "Updateable");
+    const auto& tray = at.quirks.tray.members;
+    if (!tray.empty() && lifecycle::matches(tray, name) && updateable == false) updateable.reset();
+    inventory.items.push_back(
+        {name, versionAt(m.json), updateable, {}, textAt(m.json, "Status/State") == kUpdating});
     inventory.uri_by_name[name] = m.uri;
     if (auto related = linksAt(m.json, "RelatedItem"); !related.empty())
       inventory.related_by_name[name] = std::move(related.front());
   }
   for (const Members::Unread& m : listed.unread) {
     const std::string name = memberName(m.uri, Json::object(), at.quirks.inventory_key);
-    if (!name.empty()) inventory.items.push_back({name, {}, false, m.why.str()});
+    if (!name.empty()) inventory.items.push_back({name, {}, std::nullopt, m.why.str()});
   }
   co_return inventory;
 }

@@ -4,6 +4,7 @@
 
 #include "bmc/redfish/ac_cycle.h"
 #include "bmc/redfish/bmc_reset.h"
+#include "bmc/redfish/locate_led.h"
 #include "bmc/redfish/resources.h"
 
 #include <chrono>
@@ -21,6 +22,8 @@ class RedfishPower final : public Power {
   Async<void> resetBmc() override { return reset_.reset(); }
   Async<void> sendNmi() override;
   Async<void> acCycle() override;
+  Async<bool> locateLed() override { return led_.isOn(); }
+  Async<void> setLocateLed(bool on) override { return led_.set(on); }
 
  private:
   /// Both answer the system as it was read last, in the wanted state. `seen`: read just now; null:
@@ -33,6 +36,7 @@ class RedfishPower final : public Power {
   RedfishResources& resources_;
   RedfishBios& bios_;
   BmcReset& reset_;
+  LocateLed led_{resources_};
 };
 
 }  // namespace muster::bmc

@@ -54,7 +54,8 @@ RedfishResources::RedfishResources(std::unique_ptr<RedfishSession> session, Cloc
     : session_(std::move(session)), clock_(clock), system_id_(std::move(system_id)) {}
 
 Async<Members> RedfishResources::members(std::string collection, std::size_t limit,
-                                         std::chrono::milliseconds timeout, Want want) {
+                                         std::chrono::milliseconds timeout, Want want,
+                                         RedfishSession::Busy busy) {
   Members out;
   std::size_t seen = 0, bytes = 0;
   const auto fits = [&](const RedfishReply& reply) -> Result<void> {
@@ -65,11 +66,11 @@ Async<Members> RedfishResources::members(std::string collection, std::size_t lim
                             "end; reset the BMC, or tell its vendor",
                             address(), kMaxCollectionBytes >> 20, collection));
   };
-  auto busy = RedfishSession::Busy::Wait;
   std::string next =
       want == Want::Expanded && expand_ ? collection + std::string(kExpand) : collection;
-  for (int page = 0; page < kMaxPages && !next.empty(); ++page) {
-    auto answer = co_await session_->get(next, timeout);
+  const auto enough = [&] { return want == Want::FirstPages && seen >= limit; };
+  for (int page = 0; page < kMaxPages && !next.empty() && !enough(); ++page) {
+    auto answer = co_await session_->get(next, timeout, busy);
     if (!answer && next != collection && page == 0 && answer.error().code() != ErrorCode::Denied) {
       expand_ = false;  // offered and refused, or too much at once
       next = collection;
@@ -108,9 +109,68 @@ Async<Members> RedfishResources::members(std::string collection, std::size_t lim
   co_return out;
 }
 
+Async<std::vector<std::string>> RedfishResources::listed(std::string collection,
+                                                         std::size_t limit) {
+  std::vector<std::string> out;
+  std::string next = std::move(collection);
+  for (int page = 0; page < kMaxPages && !next.empty() && out.size() < limit; ++page) {
+    CO_TRY(reply, co_await session_->get(next, RedfishSession::kRequestTimeout,
+                                         RedfishSession::Busy::Answer));
+    const auto here = std::exchange(next, linkAt(reply.body, "Members@odata.nextLink"));
+    if (!next.empty()) {
+      CO_TRY(path, resolveReference(address(), here, next));
+      next = std::move(path);
+    }
+    CO_TRY(list, membersOf(reply, here));
+    for (const Json& entry : *list) {
+      const auto link = linkAt(entry, "@odata.id");
+      if (link.empty() || out.size() >= limit) continue;
+      CO_TRY(uri, resolveReference(address(), here, link));
+      out.push_back(std::move(uri));
+    }
+  }
+  co_return out;
+}
+
+Async<std::optional<std::vector<Member>>> RedfishResources::expanded(
+    std::string collection, std::size_t limit, std::chrono::milliseconds timeout) {
+  CO_TRY_OK(co_await uris());
+  if (!expand_offered_) co_return std::nullopt;
+  std::vector<Member> out;
+  std::size_t bytes = 0;
+  std::string next = collection + std::string(kExpand);
+  for (int page = 0; page < kMaxPages && !next.empty() && out.size() < limit; ++page) {
+    auto answer = co_await session_->get(next, timeout, RedfishSession::Busy::Answer);
+    if (!answer) {
+      const auto code = answer.error().code();
+      if (code == ErrorCode::Denied || code == ErrorCode::Unavailable || code == ErrorCode::Timeout)
+        co_return fail(std::move(answer.error()));
+      co_return std::nullopt;
+    }
+    bytes += answer->bytes;
+    if (bytes > kMaxCollectionBytes) co_return std::nullopt;
+    const auto here = std::exchange(next, linkAt(answer->body, "Members@odata.nextLink"));
+    if (!next.empty()) {
+      CO_TRY(path, resolveReference(address(), here, next));
+      next = std::move(path);
+    }
+    auto list = membersOf(*answer, here);
+    if (!list) co_return std::nullopt;
+    for (Json& entry : **list) {
+      const auto link = linkAt(entry, "@odata.id");
+      if (link.empty() || out.size() >= limit) continue;
+      if (entry.size() < 2) co_return std::nullopt;  // a link, as it is listed
+      CO_TRY(uri, resolveReference(address(), here, link));
+      out.push_back({std::move(uri), std::move(entry)});
+    }
+  }
+  co_return out;
+}
+
 Async<Member> RedfishResources::pickSystem(std::string collection) {
   CO_TRY(listed, co_await members(collection, kMaxSystems));
   auto& systems = listed.found;
+  baseboards_.clear();
   if (!system_id_.empty()) {
     std::string names;
     for (Member& each : systems) {
@@ -134,6 +194,9 @@ Async<Member> RedfishResources::pickSystem(std::string collection) {
             "none of the {} systems of {} can be reset; muster finds no host behind this BMC",
             systems.size(), address()));
   }
+  for (const Member& other : systems)
+    if (!find(other.json, "Actions/#ComputerSystem.Reset")) baseboards_.push_back(other.uri);
+  for (const auto& other : listed.unread) baseboards_.push_back(other.uri);  // 503: its host is off
   co_return std::move(*best);
 }
 
@@ -194,13 +257,15 @@ Async<ResourceUris> RedfishResources::uris() {
   CO_TRY(manager, co_await pickManager(place("Managers", "/redfish/v1/Managers"), system));
   found.system = system.uri;
   found.manager = manager.uri;
+  found.baseboards = baseboards_;
 
   CO_TRY(who, co_await dialectOf(root.body, system, manager));
   found.quirks = quirksOf(who);
   reported_by_bmc_ = {managerIdentity(manager.uri, manager.json), serviceIdentity(root.body)};
   const std::string features = "ProtocolFeaturesSupported/ExpandQuery/";
-  expand_ = found.quirks.expand && (boolAt(root.body, features + "NoLinks").value_or(false) ||
-                                    boolAt(root.body, features + "ExpandAll").value_or(false));
+  expand_offered_ = boolAt(root.body, features + "NoLinks").value_or(false) ||
+                    boolAt(root.body, features + "ExpandAll").value_or(false);
+  expand_ = found.quirks.expand && expand_offered_;
   uris_ = found;
   co_return found;
 }

@@ -22,6 +22,8 @@ namespace muster::bmc {
 /// Where things are on this BMC; found once, forgotten at a BMC reset.
 struct ResourceUris {
   std::string system, manager, update_service, tasks, chassis;
+  std::vector<std::string> baseboards;  ///< systems that are no hosts (HGX_Baseboard_0); none where
+                                        ///< one BMC has several machines
   Quirks quirks;
 };
 
@@ -69,12 +71,22 @@ class RedfishResources {
   /// Grows with each forget().
   std::uint64_t generation() const { return generation_; }
 
-  enum class Want { AsListed, Expanded };
+  enum class Want { AsListed, Expanded, FirstPages };
   /// Expanded: all members in one answer, where the service offers it and the quirks allow it; else
-  /// one request each.
+  /// one request each. FirstPages: no page is asked for beyond `limit` members.
   Async<Members> members(std::string collection, std::size_t limit,
                          std::chrono::milliseconds timeout = RedfishSession::kRequestTimeout,
-                         Want want = Want::AsListed);
+                         Want want = Want::AsListed,
+                         RedfishSession::Busy busy = RedfishSession::Busy::Wait);
+
+  /// The URIs of a collection's members, all pages. Errors: as members()
+  Async<std::vector<std::string>> listed(std::string collection, std::size_t limit);
+  /// All members of a collection in one answer a page, by $expand; quirks are not asked, for the
+  /// caller evaluates what it gets. Nothing: the service does not offer it, refuses it, or leaves
+  /// members as they are listed. Errors: Denied; Unavailable, Timeout (the collection itself cannot
+  /// be read now)
+  Async<std::optional<std::vector<Member>>> expanded(std::string collection, std::size_t limit,
+                                                     std::chrono::milliseconds timeout);
 
   /// The ResetType values that an action allows; none: it does not say.
   Async<std::vector<std::string>> allowedResets(Json action);
@@ -96,9 +108,11 @@ class RedfishResources {
   Clock& clock_;
   std::string system_id_;
   std::vector<ReportedIdentity> reported_by_bmc_;
+  std::vector<std::string> baseboards_;  ///< by pickSystem()
   std::optional<ResourceUris> uris_;
   std::uint64_t generation_ = 0;
   bool expand_ = false;  ///< $expand is offered, allowed by the quirks, and has not failed here
+  bool expand_offered_ = false;
   std::map<std::string, std::vector<std::string>>
       resets_;  ///< ResetType values of an ActionInfo, by its URI
   struct SystemRead {

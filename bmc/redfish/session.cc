@@ -84,6 +84,15 @@ Async<RedfishReply> RedfishSession::patch(std::string path, Json body, std::stri
   co_return fail(errorOf(last, "PATCH " + path));
 }
 
+Async<RedfishReply> RedfishSession::patchIfNoneMatch(std::string path, Json body,
+                                                     std::string etag) {
+  RedfishCall request{.method = "PATCH", .path = path, .body = jsonText(body)};
+  request.headers["If-None-Match"] = std::move(etag);
+  CO_TRY(reply, co_await call(std::move(request)));
+  if (!reply.ok()) co_return fail(errorOf(reply, "PATCH " + path));
+  co_return std::move(reply);
+}
+
 Async<RedfishReply> RedfishSession::patchOnce(std::string path, Json body, std::string etag) {
   RedfishCall request{.method = "PATCH",
                       .path = path,

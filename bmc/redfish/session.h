@@ -61,6 +61,8 @@ class RedfishSession {
                               std::chrono::milliseconds timeout = kRequestTimeout);
   /// Sends If-Match as the ladder wants it: as given, weak made strong, without.
   Async<RedfishReply> patch(std::string path, Json body, std::string etag);
+  /// With If-None-Match in the place of If-Match, as AMI wants it for a boot order.
+  Async<RedfishReply> patchIfNoneMatch(std::string path, Json body, std::string etag);
   Async<RedfishReply> erase(std::string path);
   /// One attempt on a fresh connection, so that nothing below can send it twice. Any status is an
   /// answer.

@@ -72,17 +72,38 @@ TaskStatus taskStatusOf(const RedfishReply& reply, std::string_view staged_state
                              "Failed", "CompletedWithErrors"})) {
     status.state = TaskState::Failed;
   }
+  if (status.state == TaskState::Failed) {
+    auto words = failureMessagesOf(reply.body).words;
+    if (!words.text.empty()) status.message = std::move(words.text);
+    status.resolution = std::move(words.resolution);
+  }
   if (status.state == TaskState::Completed) status.fraction = 1;
   if (status.message.empty()) status.message = state;
   status.moved_to = jobOf(reply.body);
   return status;
 }
 
+/// A failure that only names message ids is looked up.
+Task<TaskStatus> RedfishTasks::inItsWords(TaskStatus status, Json body) {
+  if (status.state != TaskState::Failed) co_return status;
+  const auto messages = failureMessagesOf(body);
+  std::string text = messages.words.text;
+  for (const auto& message : messages.unresolved) {
+    const auto words = co_await registries_.lookUp(message.id, message.args);
+    // An id that nobody explains is still more than the task's state.
+    text += (text.empty() ? "" : "; ") + (words.text.empty() ? message.id : words.text);
+    if (status.resolution.empty()) status.resolution = words.resolution;
+  }
+  if (!text.empty()) status.message = std::move(text);
+  co_return status;
+}
+
 Async<TaskStatus> RedfishTasks::read(std::string uri) {
   CO_TRY(at, co_await resources_.uris());
   for (int retries = at.quirks.new_task_404_retries;; --retries) {
     auto reply = co_await resources_.session().get(uri);
-    if (reply) co_return taskStatusOf(*reply, at.quirks.staged_state);
+    if (reply)
+      co_return co_await inItsWords(taskStatusOf(*reply, at.quirks.staged_state), reply->body);
     if (reply.error().code() != ErrorCode::NotFound || retries <= 0)
       co_return fail(std::move(reply.error()));
     co_await resources_.clock().sleep(kNewTaskPause);

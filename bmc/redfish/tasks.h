@@ -2,6 +2,7 @@
 // Tasks as the TaskService lists them, and how one is read.
 #pragma once
 
+#include "bmc/redfish/message_registry.h"
 #include "bmc/redfish/resources.h"
 
 #include <string>
@@ -34,8 +35,11 @@ class RedfishTasks {
   Async<std::vector<Listed>> list();
 
  private:
+  Task<TaskStatus> inItsWords(TaskStatus status, Json body);
+
   RedfishResources& resources_;
   UntilForgotten<std::string> collection_;
+  MessageRegistries registries_{resources_};
 };
 
 }  // namespace muster::bmc

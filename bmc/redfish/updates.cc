@@ -74,7 +74,7 @@ Async<Json> RedfishUpdates::updateParameters(std::string component) {
     }
     std::vector<std::string> names;
     for (const auto& item : inventory.items) {
-      if (item.updateable && names.size() < 12) names.push_back(item.name);
+      if (item.updateable.value_or(false) && names.size() < 12) names.push_back(item.name);
     }
     co_return fail(
         ErrorCode::NotFound,

@@ -31,9 +31,30 @@ void addPowerAndBoot(CLI::App& group, Invocation& call) {
   boot.add_option("node", boot_args.node)->required();
   boot.add_option("from", boot_args.from)
       ->required()
-      ->check(CLI::IsMember({"none", "pxe", "disk", "http"}));
+      ->check(CLI::IsMember({"none", "pxe", "disk", "http", "cd"}));
   boot.add_option("--uri", boot_args.uri, "With http: what is loaded; default: what DHCP says");
   boot.add_flag("--persistent", boot_args.persistent, "Until it is changed again");
+  auto [order, order_args] =
+      addCommand(group, "boot-order",
+                 "Show the order in which the machine's firmware tries to boot, or change it", call,
+                 bmcBootOrder);
+  order.add_option("node", order_args.node)->required();
+  order.add_option(
+      "--first", order_args.first,
+      "Put these to the front: network, http, disk, or references (Boot0003,Boot0001)");
+  auto [media, media_args] = addCommand(
+      group, "media",
+      "Show what is in a machine's virtual CDs, insert an image that the BMC reads, or eject all",
+      call, bmcMedia);
+  media.add_option("node", media_args.node)->required();
+  auto* insert = media.add_option("--insert", media_args.insert,
+                                  "URL of an image; then: muster bmc boot NODE cd");
+  media.add_flag("--eject", media_args.eject, "Take all images out")->excludes(insert);
+  auto [locate, locate_args] = addCommand(
+      group, "locate", "Switch the LED by which a machine is found in its rack, or show it", call,
+      bmcLocate);
+  locate.add_option("node", locate_args.node)->required();
+  locate.add_option("state", locate_args.state)->check(CLI::IsMember({"on", "off"}));
 }
 
 void addCredentials(CLI::App& group, Invocation& call) {

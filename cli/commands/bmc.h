@@ -22,6 +22,19 @@ struct BmcBootArgs {
   bool persistent = false;
 };
 int bmcBoot(const app::Options& options, const BmcBootArgs& args);
+struct BmcBootOrderArgs {
+  std::string node, first;
+};
+int bmcBootOrder(const app::Options& options, const BmcBootOrderArgs& args);
+struct BmcMediaArgs {
+  std::string node, insert;
+  bool eject = false;
+};
+int bmcMedia(const app::Options& options, const BmcMediaArgs& args);
+struct BmcLocateArgs {
+  std::string node, state;
+};
+int bmcLocate(const app::Options& options, const BmcLocateArgs& args);
 struct BmcChangeArgs {
   std::string nodes;
   bool yes = false;  ///< else only shown

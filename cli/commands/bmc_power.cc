@@ -5,6 +5,8 @@
 
 #include "cli/commands/bmc.h"
 
+#include <fmt/ranges.h>
+
 #include <iostream>
 
 namespace muster::cli {
@@ -12,6 +14,22 @@ namespace {
 
 std::string powerWord(bmc::PowerState power) {
   return power == bmc::PowerState::On ? "on" : power == bmc::PowerState::Off ? "off" : "unknown";
+}
+
+std::string_view bootWord(bmc::BootTarget target) {
+  switch (target) {
+    case bmc::BootTarget::Pxe:
+      return "network";
+    case bmc::BootTarget::UefiHttp:
+      return "http";
+    case bmc::BootTarget::Disk:
+      return "disk";
+    case bmc::BootTarget::Cd:
+      return "cd";
+    case bmc::BootTarget::None:
+      break;
+  }
+  return "-";
 }
 
 std::string checkedText(const BmcPowerArgs& args, const app::PowerCommandRow& command,
@@ -52,6 +70,7 @@ int bmcBoot(const app::Options& options, const BmcBootArgs& args) {
   request.boot.target = args.from == "pxe"    ? bmc::BootTarget::Pxe
                         : args.from == "disk" ? bmc::BootTarget::Disk
                         : args.from == "http" ? bmc::BootTarget::UefiHttp
+                        : args.from == "cd"   ? bmc::BootTarget::Cd
                                               : bmc::BootTarget::None;
   request.boot.persistent = args.persistent;
   request.boot.http_uri = args.uri;
@@ -60,6 +79,38 @@ int bmcBoot(const app::Options& options, const BmcBootArgs& args) {
   std::cout << fmt::format("{} boots from {} {}\n", args.node,
                            own_order ? "what its own order says," : args.from,
                            args.persistent || own_order ? "from now on" : "the next time");
+  return kOk;
+}
+
+int bmcBootOrder(const app::Options& options, const BmcBootOrderArgs& args) {
+  const auto done = app::bootOrder(options, {NodeName(args.node), args.first});
+  if (!done) return report(done.error());
+  for (const auto& option : done->order.options)
+    std::cout << fmt::format("{:10} {:8} {}\n", option.reference, bootWord(option.starts_from),
+                             option.name);
+  const auto& staged = done->order.staged;
+  if (!staged.empty())
+    std::cout << fmt::format("The next boot brings: {}\n", fmt::join(staged, ", "));
+  if (!args.first.empty() && !done->changed) std::cout << "The order was so already.\n";
+  return kOk;
+}
+
+int bmcMedia(const app::Options& options, const BmcMediaArgs& args) {
+  const auto media = app::virtualMedia(options, {NodeName(args.node), args.insert, args.eject});
+  if (!media) return report(media.error());
+  for (const auto& drive : *media)
+    std::cout << fmt::format("{:16} {}\n", drive.id,
+                             !drive.inserted       ? "-"
+                             : drive.image.empty() ? "an image"
+                                                   : drive.image);
+  return kOk;
+}
+
+int bmcLocate(const app::Options& options, const BmcLocateArgs& args) {
+  const auto wanted = args.state.empty() ? std::nullopt : std::optional(args.state == "on");
+  const auto on = app::locateNode(options, NodeName(args.node), wanted);
+  if (!on) return report(on.error());
+  std::cout << fmt::format("{}: its locate LED is {}\n", args.node, *on ? "on" : "off");
   return kOk;
 }
 

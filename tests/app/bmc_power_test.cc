@@ -49,6 +49,21 @@ TEST(BmcPower, aUriIsForHttpBootAlone) {
   EXPECT_EQ(setBootDevice(site.options(), request).error().code(), ErrorCode::InvalidInput);
 }
 
+TEST(BmcBootOrder, putsAKindOrNamedOptionsToTheFrontAndKeepsTheRestsOrder) {
+  using bmc::BootTarget;
+  const bmc::BootOrder order{{{"Boot0000", "Linux", BootTarget::Disk, ""},
+                              {"Boot0003", "PXE port 1", BootTarget::Pxe, ""},
+                              {"Boot0001", "Shell", BootTarget::None, ""},
+                              {"Boot0004", "PXE port 2", BootTarget::Pxe, ""}}};
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(*orderWith(order, "network"), (Names{"Boot0003", "Boot0004", "Boot0000", "Boot0001"}));
+  EXPECT_EQ(*orderWith(order, "disk"), (Names{"Boot0000", "Boot0003", "Boot0001", "Boot0004"}));
+  EXPECT_EQ(*orderWith(order, "Boot0004,Boot0001"),
+            (Names{"Boot0004", "Boot0001", "Boot0000", "Boot0003"}));
+  for (const char* none : {"http", "Boot0009", "Boot0004,", ""})
+    EXPECT_EQ(orderWith(order, none).error().code(), ErrorCode::NotFound) << none;
+}
+
 TEST(BmcTrust, resetsNamedNodesOrNone) {
   SiteFolder site;
   const auto reset = resetBmcTrust(site.options(), "gpu[001-002]");

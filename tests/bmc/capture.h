@@ -52,21 +52,46 @@ inline std::optional<bmc::Json> readCapture(const std::string& name) {
   return resources;
 }
 
+/// The program that writes captures gathers all pages in the first, which still links the second.
+inline bmc::Json withoutPages(bmc::Json resource) {
+  const auto members = resource.find("Members");
+  if (members != resource.end() &&
+      bmc::numberAt(resource, "Members@odata.count") == static_cast<double>(members->size()))
+    resource.erase("Members@odata.nextLink");
+  return resource;
+}
+
 inline std::string noCapture(const std::string& name) {
   return "no capture " + name + "; set MUSTER_REDFISH_CAPTURES to their folder";
 }
 
-/// Serves what `resources` holds; a session can be opened, nothing can be changed.
-inline FakeHttp::Handler captureHandler(const bmc::Json& resources) {
-  return [&resources](io::HttpRequest request) -> Async<io::HttpResponse> {
+/// What $expand does with a collection (DSP0266): its members stand in it whole.
+inline bmc::Json expandedCapture(const bmc::Json& resources, bmc::Json collection) {
+  collection = withoutPages(std::move(collection));
+  const auto members = collection.find("Members");
+  if (members == collection.end() || !members->is_array()) return collection;
+  for (auto& member : *members)
+    if (const auto found = resources.find(bmc::linkAt(member, "@odata.id"));
+        found != resources.end())
+      member = *found;
+  return collection;
+}
+
+/// Serves what `resources` holds; a session can be opened, nothing can be changed. `expand`: a
+/// query is obeyed; else it is left out of account, as some services do.
+inline FakeHttp::Handler captureHandler(const bmc::Json& resources, bool expand = false) {
+  return [&resources, expand](io::HttpRequest request) -> Async<io::HttpResponse> {
     std::string path = request.url.target.substr(0, request.url.target.find('?'));
+    const bool whole = expand && request.url.target.find("$expand=") != std::string::npos;
     if (request.method == "POST" && path.find("Sessions") != std::string::npos)
       co_return FakeHttp::json(201, "{}", {{"X-Auth-Token", "t"}});
     if (request.method != "GET") co_return FakeHttp::json(405, "{}");
     if (path.size() > 1 && path.back() == '/') path.pop_back();
     const auto found = resources.find(path);
-    co_return found == resources.end() ? FakeHttp::json(404, "{}")
-                                       : FakeHttp::json(200, found->dump());
+    co_return found == resources.end()
+        ? FakeHttp::json(404, "{}")
+        : FakeHttp::json(
+              200, whole ? expandedCapture(resources, *found).dump() : withoutPages(*found).dump());
   };
 }
 

@@ -37,7 +37,7 @@ class Talking final : public Bmc {
     if (silent) co_return fail(ErrorCode::Unavailable, "no answer");
     co_return readings;
   }
-  Async<std::vector<LogEntry>> eventLog(std::size_t) override { co_return log; }
+  Async<EventLog> eventLog(std::size_t) override { co_return EventLog{log, {""}}; }
 
   std::vector<SensorReading> readings = {{"Inlet", "Temperature", "Cel", 24, "OK", 45}};
   std::vector<LogEntry> log = {{"1", "2020-01-01T00:00:00Z", "Critical", "a fan failed years ago"}};

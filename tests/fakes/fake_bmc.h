@@ -38,6 +38,7 @@ class FakeBmc final : public bmc::Bmc {
     bool updateable = true;
     int post_reads =
         0;  ///< reads of the inventory after its activation that still show the old version (POST)
+    bool needs_host = false;   ///< cannot be read while the host is off (DGX H100: HGX_*)
     int unlisted_reads = 0;    ///< the next reads leave it out
     int unreadable_reads = 0;  ///< the next reads name it but cannot read it
     int uploads = 0;           ///< how often it was flashed
@@ -147,8 +148,9 @@ class FakeBmc final : public bmc::Bmc {
       if (c.unlisted_reads > 0 && c.unlisted_reads-- > 0) continue;
       const bool old = c.post_reads_left > 0 && c.post_reads_left-- > 0;
       items.push_back({id, old ? c.before : c.version, c.updateable});
-      if (c.unreadable_reads > 0 && c.unreadable_reads-- > 0)
-        items.back() = {id, {}, false, "503 of the baseboard"};
+      const bool dark = c.needs_host && info.power == bmc::PowerState::Off;
+      if (dark || (c.unreadable_reads > 0 && c.unreadable_reads-- > 0))
+        items.back() = {id, {}, std::nullopt, "503 of the baseboard"};
     }
     co_return items;
   }
@@ -287,6 +289,8 @@ class FakeBmc final : public bmc::Bmc {
         return "Pxe";
       case bmc::BootTarget::Disk:
         return "Disk";
+      case bmc::BootTarget::Cd:
+        return "Cd";
       case bmc::BootTarget::UefiHttp:
         return "UefiHttp";
     }

@@ -44,6 +44,61 @@ TEST_F(FirmwarePhaseTest, observesDeclaredComponentsOnly) {
                                                         {"firmware-file.BMC", "ok"}}));
 }
 
+TEST(PowerSupplies, aReadingOfAnEarlierLookIsNoGoodSupplyAndStillABadOne) {
+  const bmc::SensorReading good{"PSU 1", "PowerSupply", "", 0, "OK", {}};
+  auto old = good, failed = good;
+  old.stale = failed.stale = true;
+  failed.health = "Critical";
+  EXPECT_EQ(whyNotRedundant({good, good}), "");
+  EXPECT_THAT(whyNotRedundant({good, old}), testing::HasSubstr("1 good power supply"));
+  EXPECT_THAT(whyNotRedundant({good, good, failed}), testing::HasSubstr("PSU 1 is Critical"));
+}
+
+/// DGX H100: HGX_* answers 503 while the host is off.
+TEST_F(FirmwarePhaseTest, aHostThatIsOffIsSwitchedOnForItsTray) {
+  bmc.info.power = bmc::PowerState::Off;
+  bmc.components["BIOS"].needs_host = true;
+  const auto first = loop.run(phase->act(action("BIOS", "1.4.2"), journal));
+  ASSERT_TRUE(first) << first.error().str();
+  ASSERT_TRUE(std::holds_alternative<lifecycle::Again>(*first));
+  EXPECT_EQ(bmc.info.power, bmc::PowerState::On);
+  EXPECT_EQ(bmc.uploads, 0) << "the tray is given its time";
+  ASSERT_TRUE(drive(action("BIOS", "1.4.2")));
+  EXPECT_EQ(bmc.components["BIOS"].version, "1.4.2");
+  EXPECT_EQ(bmc.components["BIOS"].uploads, 1);
+}
+
+TEST_F(FirmwarePhaseTest, whatIsUnreadableOnAHostThatRunsIsNoReasonToSwitchAnything) {
+  bmc.info.power = bmc::PowerState::On;
+  bmc.components["BIOS"].unreadable_reads = 1;
+  const auto outcome = loop.run(phase->act(action("BIOS", "1.4.2"), journal));
+  ASSERT_FALSE(outcome);
+  EXPECT_TRUE(outcome.error().canRetry());
+  EXPECT_EQ(bmc.count("power On"), 0);
+}
+
+/// SoftwareInventory.Updateable: false (DSP2046).
+TEST_F(FirmwarePhaseTest, whatTheBmcCallsFixedIsBlockedInThePlanAndNeverSent) {
+  bmc.components["BIOS"].updateable = false;
+  lifecycle::FactSet facts;
+  const auto seen = loop.run(phase->observe(Subject(kNode)));
+  ASSERT_TRUE(seen);
+  for (const auto& fact : *seen) facts.put(fact);
+  const auto goals = phase->goals(cluster, Subject(kNode), facts);
+  ASSERT_EQ(goals.size(), 2u);
+  for (const auto& goal : goals) {
+    const bool bios = goal.facet.facet.str() == "firmware.BIOS";
+    EXPECT_EQ(goal.blocked.find("Updateable: false") != std::string::npos, bios) << goal.blocked;
+  }
+  EXPECT_FALSE(drive(action("BIOS", "1.4.2"))) << "an older plan may still order it";
+  EXPECT_EQ(bmc.uploads, 0);
+  bmc.components["BIOS"].updateable = true;
+  const auto again = loop.run(phase->observe(Subject(kNode)));
+  for (const auto& fact : *again) facts.put(fact);
+  for (const auto& goal : phase->goals(cluster, Subject(kNode), facts))
+    EXPECT_TRUE(goal.blocked.empty()) << goal.blocked;
+}
+
 TEST_F(FirmwarePhaseTest, theRightVersionIsNotTouched) {
   bmc.components["BMC"].version = "2.1.0";
   ASSERT_TRUE(drive(action("BMC", "2.1.0")));
@@ -367,6 +422,7 @@ TEST_F(FirmwarePhaseTest, anUnlistedComponentIsAWrongNameAndAnUnreadableOneIsNot
   auto outcome = loop.run(phase->act(action("BMC", "2.1.0"), journal));
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code(), ErrorCode::NotFound);
+  bmc.info.power = bmc::PowerState::On;
   bmc.components["BMC"].unreadable_reads = 1;
   outcome = loop.run(phase->act(action("BMC", "2.1.0"), journal));
   ASSERT_FALSE(outcome);

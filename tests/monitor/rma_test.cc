@@ -37,9 +37,9 @@ class LoggingBmc final : public bmc::BmcFleet {
     Async<bmc::TaskStatus> task(std::string) override { co_return bmc::TaskStatus(); }
     Async<bmc::TaskList> tasks() override { co_return bmc::TaskList(); }
     Async<void> resetBmc() override { co_return Result<void>(); }
-    Async<std::vector<bmc::LogEntry>> eventLog(std::size_t) override {
-      co_return std::vector<bmc::LogEntry>{
-          {"17", "2026-11-01T00:00:00Z", "Critical", "PSU 2 lost AC"}};
+    Async<bmc::EventLog> eventLog(std::size_t) override {
+      co_return bmc::EventLog{
+          {{"17", "2026-11-01T00:00:00Z", "Critical", "PSU 2 lost AC", "/log/sel"}}, {"/log/sel"}};
     }
   } bmc_;
 };

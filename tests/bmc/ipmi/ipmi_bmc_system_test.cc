@@ -117,12 +117,12 @@ TEST_F(RealIpmi, whatTheBmcDoesNotOfferIsSaidSo) {
 TEST_F(RealIpmi, theEventLogIsReadInItsOrder) {
   const auto log = run(bmc->eventLog(10));
   ASSERT_TRUE(log) << log.error().str();
-  ASSERT_EQ(log->size(), 2u);
-  EXPECT_THAT((*log)[0].message,
+  ASSERT_EQ(log->entries.size(), 2u);
+  EXPECT_THAT(log->entries[0].message,
               testing::AllOf(HasSubstr("Temperature"), HasSubstr("Upper Critical going high")));
-  EXPECT_EQ((*log)[0].severity, "Critical");
-  EXPECT_THAT((*log)[1].message, HasSubstr("Button"));
-  EXPECT_EQ(run(bmc->eventLog(1))->size(), 1u);
+  EXPECT_EQ(log->entries[0].severity, "Critical");
+  EXPECT_THAT(log->entries[1].message, HasSubstr("Button"));
+  EXPECT_EQ(run(bmc->eventLog(1))->entries.size(), 1u);
 }
 
 TEST_F(RealIpmi, sensorsAreOnlyListedWhereThereAreAny) {

@@ -75,22 +75,61 @@ TEST(EventLogCursor, saysAnEventAndItsLogEntryOnce) {
   const LogEntry event{"9", "2026-11-22T00:00:00Z", "Critical", "PSU 2 failed"},
       entry{"41", "2026-11-22T00:00:03Z", "Critical", "PSU 2 failed"};
   EventLogCursor mark;
-  mark.take({{"1", "2020", "Critical", "history"}}, now);
+  const LogEntry history{"1", "2020", "Critical", "history"};
+  mark.take({{history}, {""}}, now);
   EXPECT_TRUE(mark.takeEvents({event}, now));
   EXPECT_FALSE(mark.takeEvents({event}, now + 1h)) << "told again after a new connection";
   mark = EventLogCursor::parse(mark.str());
-  EXPECT_FALSE(mark.take({{"1", "2020", "Critical", "history"}, entry}, now + 1min))
-      << "its entry in the log";
+  EXPECT_FALSE(mark.take({{history, entry}, {""}}, now + 1min)) << "its entry in the log";
   EXPECT_EQ(mark.kept.size(), 1u);
   EXPECT_TRUE(
       mark.takeEvents({{"10", "2026-11-22T05:00:00Z", "Critical", "PSU 2 failed"}}, now + 5h))
       << "it failed again";
   EventLogCursor log_first;
-  log_first.take({}, now);
-  log_first.met = true;
-  EXPECT_TRUE(log_first.take({entry}, now));
+  log_first.take({{}, {""}}, now);
+  EXPECT_TRUE(log_first.take({{entry}, {""}}, now)) << "the log was empty when it was met";
   EXPECT_FALSE(log_first.takeEvents({event}, now + 1min));
   EXPECT_FALSE(log_first.takeEvents({{"11", "", "OK", "fine"}}, now));
+}
+
+/// A GPU baseboard's clock is years behind that of the host's BMC.
+TEST(EventLogCursor, eachLogHasItsOwnMarkAndClock) {
+  const WallTime now = std::chrono::sys_days(std::chrono::year(2026) / 11 / 22);
+  const LogEntry sel{"75", "2026-11-21T00:00:00Z", "OK", "power on", "/sel"};
+  EventLogCursor mark;
+  EXPECT_FALSE(mark.take({{sel}, {"/sel"}}, now));
+  const LogEntry old{"1", "1970-01-01T00:00:20Z", "Critical", "years ago", "/hgx"};
+  EXPECT_FALSE(mark.take({{old, sel}, {"/sel", "/hgx"}}, now))
+      << "the baseboard was off when the BMC was met: what its log holds is history";
+  const LogEntry fresh{"2", "1970-01-02T00:00:00Z", "Critical", "GPU 3 fell off", "/hgx"};
+  mark = EventLogCursor::parse(mark.str());
+  EXPECT_TRUE(mark.take({{old, fresh, sel}, {"/sel", "/hgx"}}, now));
+  ASSERT_EQ(mark.kept.size(), 1u);
+  EXPECT_EQ(mark.kept[0].log, "/hgx");
+  EXPECT_FALSE(mark.take({{old, fresh, sel}, {"/sel", "/hgx"}}, now));
+}
+
+TEST(EventLogCursor, oneEntryInTwoLogsIsSaidOnce) {
+  const WallTime now = std::chrono::sys_days(std::chrono::year(2026) / 11 / 22);
+  EventLogCursor mark;
+  mark.take({{}, {"/sel", "/events"}}, now);
+  const LogEntry one{"9", "2026-11-21T00:00:00Z", "Critical", "fan 2 stands", "/sel"};
+  auto other = one;
+  other.log = "/events";
+  EXPECT_TRUE(mark.take({{one, other}, {"/sel", "/events"}}, now));
+  EXPECT_EQ(mark.kept.size(), 1u);
+}
+
+TEST(EventLogCursor, goesOnFromTheOneMarkOfAnEarlierVersion) {
+  const WallTime now = std::chrono::sys_days(std::chrono::year(2026) / 11 / 22);
+  auto mark = EventLogCursor::parse(R"({"met":true,"id":"7","created":"2026","kept":[]})");
+  const LogEntry seen{"7", "2026", "Critical", "seen", "/sel"},
+      fresh{"8", "2027", "Critical", "new", "/sel"},
+      other{"1", "2025", "Critical", "another log", "/hgx"};
+  EXPECT_TRUE(mark.take({{other, seen, fresh}, {"/sel", "/hgx"}}, now));
+  ASSERT_EQ(mark.kept.size(), 1u);
+  EXPECT_EQ(mark.kept[0].message, "new");
+  EXPECT_EQ(mark.marks.size(), 2u) << "the unnamed one is gone";
 }
 
 /// A real server, a real client, real time; the machine behind it is in memory.

@@ -8,6 +8,7 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include <deque>
+#include <set>
 
 namespace muster::bmc {
 namespace {
@@ -43,6 +44,7 @@ class RedfishLog : public testing::Test {
       entries.push_back({{"@odata.id", fmt::format("/log/sel/Entries/{}", i)},
                          {"Id", std::to_string(i)},
                          {"Created", fmt::format("2026-11-0{}T00:00:00Z", i)},
+                         {"EntryType", "SEL"},
                          {"Severity", "Critical"},
                          {"Message", fmt::format("event {}", i)}});
     tree["/log/sel/Entries"] = {{"Members", entries}};
@@ -65,6 +67,7 @@ class RedfishLog : public testing::Test {
       co_await loop.clock.sleep(std::chrono::milliseconds(200));
       co_return test::FakeHttp::json(200, old.dump());
     }
+    if (busy.contains(path)) co_return test::FakeHttp::json(503, "{}");
     const auto found = tree.find(path);
     co_return test::FakeHttp::json(found == tree.end() ? 404 : 200,
                                    found == tree.end() ? "{}" : found->second.dump());
@@ -75,6 +78,7 @@ class RedfishLog : public testing::Test {
   test::RedfishRig rig{loop, net};
   std::unique_ptr<RedfishBmc> bmc = rig.bmc();
   std::map<std::string, json> tree;
+  std::set<std::string> busy;  ///< answered with 503
   std::vector<std::string> posted;
   std::deque<json> late;  ///< of the system, answered after others
 };
@@ -114,9 +118,73 @@ TEST_F(RedfishLog, aReadingIsGoodForHalfASecondUnlessSomethingIsOrdered) {
 TEST_F(RedfishLog, takesTheHardwaresLogWhoeverOwnsItAndItsNewestEntriesOldestFirst) {
   auto log = loop.run(bmc->eventLog(2));
   ASSERT_TRUE(log) << log.error().str();
-  ASSERT_EQ(log->size(), 2u);
-  EXPECT_EQ(log->at(0).message, "event 2");
-  EXPECT_EQ(log->at(1).message, "event 3");
+  ASSERT_EQ(log->entries.size(), 2u);
+  EXPECT_EQ(log->entries[0].message, "event 2");
+  EXPECT_EQ(log->entries[1].message, "event 3");
+  EXPECT_EQ(log->entries[1].log, "/log/sel");
+}
+
+/// Names and types say nothing here: entries are what DSP2046 and the vendors' formats make them.
+TEST_F(RedfishLog, isChosenByWhatItHolds) {
+  const auto hold = [this](const std::string& log, const json& entry) {
+    auto one = entry;
+    one["@odata.id"] = log + "/Entries/1";
+    one["Id"] = "1";
+    tree[log + "/Entries"] = {{"Members", json::array({one})}};
+  };
+  tree["/log/post"]["Id"] = "SEL";  // by its name the hardware's
+  hold("/log/post", {{"EntryType", "Event"}, {"MessageId", "OpenBMC.0.2.BIOSPOSTCode"}});
+  tree["/log/audit"]["Id"] = "Anything";
+  hold("/log/audit", {{"EntryType", "Event"},
+                      {"Severity", "Warning"},
+                      {"Message", "fan 2 stands"},
+                      {"Resolution", "Replace the fan."}});
+  hold("/log/sel", {{"EntryType", "Oem"}, {"OemRecordFormat", "BMC Journal Entry"}});
+  auto log = loop.run(bmc->eventLog(20));
+  ASSERT_TRUE(log) << log.error().str();
+  EXPECT_THAT(log->logs, testing::ElementsAre("/log/audit"));
+  ASSERT_EQ(log->entries.size(), 1u);
+  EXPECT_EQ(log->entries[0].resolution, "Replace the fan.");
+  const auto reads = net.count("GET", "/log/sel/Entries");
+  ASSERT_TRUE(loop.run(bmc->eventLog(20)));
+  EXPECT_EQ(net.count("GET", "/log/sel/Entries"), reads) << "a journal is read once, to know it";
+}
+
+TEST_F(RedfishLog, aBaseboardsLogIsReadToo) {
+  tree["/redfish/v1/Systems"]["Members"].push_back(link("/redfish/v1/Systems/Baseboard"));
+  tree["/redfish/v1/Systems/Baseboard"] = {{"LogServices", link("/baseboard/logs")}};
+  tree["/baseboard/logs"] = {{"Members", {link("/baseboard/log")}}};
+  tree["/baseboard/log"] = {{"Id", "EventLog"}, {"Entries", link("/baseboard/log/Entries")}};
+  tree["/baseboard/log/Entries"] = {{"Members",
+                                     {{{"@odata.id", "/baseboard/log/Entries/1"},
+                                       {"Id", "1"},
+                                       {"EntryType", "Event"},
+                                       {"Created", "1970-01-01T00:00:20Z"},
+                                       {"Severity", "Critical"},
+                                       {"Message", "GPU 3 fell off the bus"}}}}};
+  auto log = loop.run(bmc->eventLog(20));
+  ASSERT_TRUE(log) << log.error().str();
+  EXPECT_THAT(log->logs, testing::ElementsAre("/log/sel", "/baseboard/log"));
+  EXPECT_EQ(log->entries.front().message, "GPU 3 fell off the bus");
+}
+
+/// Its host is off: HMC answers 503 for as long.
+TEST_F(RedfishLog, aBaseboardThatIsOffTakesNothingFromTheRest) {
+  tree["/redfish/v1/Systems"]["Members"].push_back(link("/redfish/v1/Systems/Baseboard"));
+  tree["/redfish/v1/Systems/Baseboard"] = {{"LogServices", link("/baseboard/logs")}};
+  busy.insert("/baseboard/logs");
+  auto log = loop.run(bmc->eventLog(20));
+  ASSERT_TRUE(log) << log.error().str();
+  EXPECT_THAT(log->logs, testing::ElementsAre("/log/sel"));
+}
+
+TEST_F(RedfishLog, anEmptyOneCountsByItsDeclaredTypeOnly) {
+  tree["/log/sel/Entries"] = {{"Members", json::array()}};
+  tree["/log/audit/Entries"] = {{"Members", json::array()}};
+  auto log = loop.run(bmc->eventLog(20));
+  ASSERT_TRUE(log) << log.error().str();
+  EXPECT_TRUE(log->entries.empty());
+  EXPECT_THAT(log->logs, testing::ElementsAre("/log/sel"));
 }
 
 TEST_F(RedfishLog, saysThatThereIsNone) {

@@ -155,6 +155,29 @@ TEST_F(BmcCommandsOfGb200, powerStaysWhileAnImageIsWrittenOrASecondSlotFilled) {
   EXPECT_FALSE(bmc_.on());
 }
 
+/// The emulated BMC has none of the three by itself.
+TEST_F(BmcCommands, bootOrderLedAndVirtualCdAreShownOrSaidToBeMissing) {
+  for (const auto& [words, said] :
+       {std::pair<std::vector<std::string>, const char*>{{"bmc", "boot-order", "gpu001"},
+                                                         "does not show the machine's boot order"},
+        {{"bmc", "locate", "gpu001", "on"}, "no LED"},
+        {{"bmc", "media", "gpu001"}, "no virtual CD"}}) {
+    const auto none = folder_.muster(words);
+    EXPECT_NE(none.code, 0);
+    EXPECT_THAT(none.err, HasSubstr(said));
+  }
+  const auto no_url = folder_.muster({"bmc", "media", "gpu001", "--insert", "ipxe.iso"});
+  EXPECT_NE(no_url.code, 0);
+  EXPECT_THAT(no_url.err, HasSubstr("is no URL"));
+  bmc_.expect({.method = "GET",
+               .path = "/redfish/v1/Systems/system",
+               .merge = {{"LocationIndicatorActive", true}},
+               .count = -1});
+  const auto led = folder_.muster({"bmc", "locate", "gpu001"});
+  EXPECT_EQ(led.code, 0) << led.err;
+  EXPECT_THAT(led.out, HasSubstr("its locate LED is on"));
+}
+
 TEST_F(BmcCommands, bootSetsTheOverrideAndShowKnowsTheCertificate) {
   auto boot = folder_.muster(
       {"bmc", "boot", "gpu001", "http", "--uri", "http://10.20.0.1:8080/rescue.efi"});
