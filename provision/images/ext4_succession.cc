@@ -18,8 +18,9 @@ namespace muster::provision {
 namespace {
 
 constexpr std::uint64_t kGrowStepBlocks = 4096;  ///< 16 MiB, as makeExt4 rounds
-constexpr std::uint64_t kFolderRoomBlocks = 64;  ///< that folders may grow by
-constexpr std::uint64_t kFreeInodes = 1024;      ///< for what a node adds
+constexpr std::uint64_t kExtentRoomBlocks =
+    64;                                      ///< for extents of files in more pieces than before
+constexpr std::uint64_t kFreeInodes = 1024;  ///< for what a node adds
 constexpr std::chrono::minutes kResizeLimit{10};
 
 std::unexpected<Error> layOutAnew(std::string why) {
@@ -96,6 +97,26 @@ Result<void> matchRenamed(const ExtTree& before, const ExtTree& fresh, std::set<
   return {};
 }
 
+/// Whether a folder names the same inodes of the predecessor under the same names. One that does
+/// not is written anew, beside other new content: its block mostly lies among files that stay.
+bool keepsEntries(const ExtNode& node, const ExtNode& before,
+                  const std::map<ext2_ino_t, Target>& targets) {
+  return std::equal(node.entries.begin(), node.entries.end(), before.entries.begin(),
+                    before.entries.end(), [&targets](const ExtEntry& now, const ExtEntry& was) {
+                      const ExtNode* target = targets.at(now.inode).before;
+                      return now.name == was.name && now.type == was.type && target != nullptr &&
+                             target->number == was.inode;
+                    });
+}
+
+Result<bool> keepsContent(const ExtTree& fresh, const ExtNode& node, const ExtTree& before,
+                          const std::map<ext2_ino_t, Target>& targets) {
+  const ExtNode& old = *targets.at(node.number).before;
+  if (node.isFolder()) return keepsEntries(node, old, targets);
+  if (fresh.hasBlocks(node) != before.hasBlocks(old)) return false;  // a link that was long
+  return sameContent(fresh, node, before, old);
+}
+
 Result<Plan> planSuccession(const ExtTree& before, const ExtTree& fresh) {
   Plan plan;
   std::set<ext2_ino_t> taken;
@@ -115,10 +136,9 @@ Result<Plan> planSuccession(const ExtTree& before, const ExtTree& fresh) {
       plan.new_blocks += fresh.blocks(node);
       continue;
     }
-    TRY(same_content, sameContent(fresh, node, before, *target.before));
+    TRY(same_content, keepsContent(fresh, node, before, plan.targets));
     TRY(same_attributes, sameAttributeBlock(fresh, node, before, *target.before));
-    // A link that was long and is short gives its block back.
-    target.same_content = same_content && fresh.hasBlocks(node) == before.hasBlocks(*target.before);
+    target.same_content = same_content;
     target.same_attributes = same_attributes;
     target.same_inode = sameInode(fresh, node, before, *target.before);
     if (!target.same_content || !same_attributes) {
@@ -152,9 +172,9 @@ Result<std::uint64_t> blocksNeeded(ext2_filsys image, ext2_filsys fresh, const P
     return layOutAnew(fmt::format("{} of {} blocks are new", plan.new_blocks, plan.content_blocks));
   if (image->super->s_free_inodes_count + plan.removed.size() < plan.new_inodes + kFreeInodes)
     return layOutAnew("the predecessor has too few inodes");
-  const std::uint64_t wanted = plan.new_blocks + kFolderRoomBlocks;
+  const std::uint64_t wanted = plan.new_blocks + kExtentRoomBlocks;
   const std::uint64_t free_after = freeBlocks(image) + plan.freed_blocks;
-  const std::uint64_t room = std::max(freeBlocks(fresh), kFolderRoomBlocks) + plan.new_blocks;
+  const std::uint64_t room = std::max(freeBlocks(fresh), kExtentRoomBlocks) + plan.new_blocks;
   const auto missing = [](std::uint64_t need, std::uint64_t there) {
     return need > there ? need - there : 0;
   };
@@ -183,28 +203,14 @@ Result<void> grow(const std::filesystem::path& image, std::uint64_t blocks,
   return {};
 }
 
-/// Gives back what the new tree does not need, and the names that lead elsewhere.
-Result<void> release(ExtEditor& editor, const ExtTree& before, const ExtTree& fresh,
-                     const Plan& plan) {
+/// Gives back what the new tree does not need.
+Result<void> release(ExtEditor& editor, const ExtTree& before, const Plan& plan) {
   for (const auto& [number, target] : plan.targets) {
     if (target.before == nullptr) continue;
-    const ExtNode& old = *target.before;
-    if (!target.same_content) TRY_OK(editor.releaseContent(old));
-    if (!target.same_attributes) TRY_OK(editor.releaseAttributes(old));
+    if (!target.same_content) TRY_OK(editor.releaseContent(*target.before));
+    if (!target.same_attributes) TRY_OK(editor.releaseAttributes(*target.before));
     if (!target.same_content || !target.same_attributes || !target.same_inode)
-      editor.noteChanged(old.number);
-    if (!old.isFolder()) continue;
-    const auto& wanted = fresh.node(number).entries;
-    for (const ExtEntry& entry : old.entries) {
-      const auto found =
-          std::lower_bound(wanted.begin(), wanted.end(), entry,
-                           [](const ExtEntry& a, const ExtEntry& b) { return a.name < b.name; });
-      const bool stays = found != wanted.end() && found->name == entry.name &&
-                         found->type == entry.type &&
-                         plan.targets.at(found->inode).before != nullptr &&
-                         plan.targets.at(found->inode).before->number == entry.inode;
-      if (!stays) TRY_OK(editor.unlink(old.number, entry));
-    }
+      editor.noteChanged(target.before->number);
   }
   for (const ext2_ino_t number : plan.removed) {
     TRY_OK(editor.releaseContent(before.node(number)));
@@ -212,25 +218,6 @@ Result<void> release(ExtEditor& editor, const ExtTree& before, const ExtTree& fr
     TRY_OK(editor.releaseInode(before.node(number)));
   }
   return {};
-}
-
-/// Adds the names that a kept folder does not have yet. Returns how many.
-Result<std::size_t> addNames(ExtEditor& editor, const ExtNode& fresh, const Plan& plan,
-                             const ExtNode& before, const InodeMap& numbers) {
-  std::size_t added = 0;
-  for (const ExtEntry& entry : fresh.entries) {
-    const auto old =
-        std::lower_bound(before.entries.begin(), before.entries.end(), entry,
-                         [](const ExtEntry& a, const ExtEntry& b) { return a.name < b.name; });
-    const ExtNode* target = plan.targets.at(entry.inode).before;
-    const bool is_there = old != before.entries.end() && old->name == entry.name &&
-                          old->type == entry.type && target != nullptr &&
-                          target->number == old->inode;
-    if (is_there) continue;
-    TRY_OK(editor.link(before.number, entry, numbers.at(entry.inode)));
-    ++added;
-  }
-  return added;
 }
 
 /// Writes what is new or has changed, in the order of names.
@@ -250,13 +237,8 @@ Result<void> write(ExtEditor& editor, const ExtTree& fresh, const Plan& plan) {
     const ExtNode& node = fresh.node(number);
     if (node.paths.front() != path) continue;
     const Target& target = plan.targets.at(number);
-    std::size_t added = 0;
-    if (target.before != nullptr && node.isFolder()) {
-      TRY(names, addNames(editor, node, plan, *target.before, numbers));
-      added = names;
-    }
     if (target.before != nullptr && target.same_content && target.same_attributes &&
-        target.same_inode && added == 0)
+        target.same_inode)
       continue;
     TRY_OK(editor.writeInode(fresh, node, numbers.at(number),
                              target.same_content ? target.before : nullptr,
@@ -309,7 +291,7 @@ Result<Succession> layOutOver(const std::filesystem::path& image,
   TRY(fs, openExt(image, true));
   {
     TRY(editor, ExtEditor::open(fs.get(), chunk_bytes));
-    TRY_OK(release(editor, before, fresh_tree, plan));
+    TRY_OK(release(editor, before, plan));
     editor.beginAllocation();
     TRY_OK(write(editor, fresh_tree, plan));
     TRY_OK(editor.flush(kImageEpochSeconds));

@@ -70,12 +70,6 @@ Result<void> ExtEditor::releaseInode(const ExtNode& node) {
   return {};
 }
 
-Result<void> ExtEditor::unlink(ext2_ino_t folder, const ExtEntry& entry) {
-  if (const auto code = ext2fs_unlink(fs_, folder, entry.name.c_str(), entry.inode, 0))
-    return extError("a name cannot be removed", code);
-  return {};
-}
-
 errcode_t ExtEditor::onAllocate(ext2_filsys fs, blk64_t, blk64_t* block) {
   const auto next = static_cast<ChunkAllocator*>(fs->priv_data)->next();
   if (!next) return EXT2_ET_BLOCK_ALLOC_FAIL;
@@ -101,17 +95,6 @@ Result<blk64_t> ExtEditor::takeBlock() {
   if (!block) return fail(ErrorCode::Unavailable, "there is no free block left");
   ext2fs_block_alloc_stats2(fs_, *block, +1);
   return *block;
-}
-
-Result<void> ExtEditor::link(ext2_ino_t folder, const ExtEntry& entry, ext2_ino_t inode) {
-  auto code = ext2fs_link(fs_, folder, entry.name.c_str(), inode, entry.type);
-  if (code == EXT2_ET_DIR_NO_SPACE) {
-    if (const auto grown = ext2fs_expand_dir(fs_, folder))
-      return extError("a folder cannot be enlarged", grown);
-    code = ext2fs_link(fs_, folder, entry.name.c_str(), inode, entry.type);
-  }
-  if (code != 0) return extError("a name cannot be added", code);
-  return {};
 }
 
 Result<void> ExtEditor::copyFolderBlock(const ExtTree& from, const ExtNode& node, blk64_t source,

@@ -28,7 +28,6 @@ class ExtEditor {
   Result<void> releaseAttributes(const ExtNode& node);
   /// Gives an inode back and clears it.
   Result<void> releaseInode(const ExtNode& node);
-  Result<void> unlink(ext2_ino_t folder, const ExtEntry& entry);
 
   /// From here on blocks are taken, by the allocator: call it when all is released.
   void beginAllocation();
@@ -38,7 +37,6 @@ class ExtEditor {
   /// The chunk of an inode table that holds it changes anyway.
   void noteChanged(ext2_ino_t inode) { inodes_.noteChanged(inode); }
 
-  Result<void> link(ext2_ino_t folder, const ExtEntry& entry, ext2_ino_t inode);
   /// Writes the inode `number` after the example of `node`, with its attributes. Content: copied to
   /// new blocks, or as it is here already (`kept_content`: the inode whose content stays).
   Result<void> writeInode(const ExtTree& from, const ExtNode& node, ext2_ino_t number,
