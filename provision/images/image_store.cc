@@ -119,7 +119,7 @@ class CachedImageStore final : public ImageStore {
   Result<RamOs> buildRamOs(std::function<void(std::string_view)> say) override {
     TRY(files, agentFiles(options_.agent_binary));
     TRY(agent_digest, agentFilesDigest(files));
-    const RamOs target = ramOsAt(options_.cache, agent_digest);
+    RamOs target = ramOsAt(options_.cache, agent_digest);
     const fs::path system = target.kernel.parent_path(), agent = target.agent_initrd.parent_path();
     std::error_code ignored;
     auto system_lock = takeLock(system, say, "the RAM OS");
