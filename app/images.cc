@@ -70,8 +70,11 @@ Result<provision::Needs> needsOf(const Options& options, const inventory::Cluste
 
 }  // namespace
 
-Result<void> buildImages(const Options& options, const std::string& only,
+Result<void> buildImages(const Options& options, const ImageBuildRequest& request,
                          ImageBuildListener& listener) {
+  const std::string& only = request.only;
+  if (!request.over.empty() && (only.empty() || only == "ramos"))
+    return fail(ErrorCode::InvalidInput, "--over is for one image: name it");
   TRY(images, open(options));
   const auto log = [&listener](std::string_view text) { listener.onLine(text); };
   const bool with_ramos = only.empty() || only == "ramos";
@@ -83,7 +86,7 @@ Result<void> buildImages(const Options& options, const std::string& only,
   for (const auto& [name, image] : images.cluster.images) {
     if (!only.empty() && only != name) continue;
     found = true;
-    TRY(packed, images.store->build(image, log));
+    TRY(packed, images.store->build(image, log, request.over));
     listener.onImage(name, packed.digest, packed.pack);
   }
   if (!found)

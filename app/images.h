@@ -28,9 +28,13 @@ class ImageBuildListener {
   virtual void onImage(const std::string& name, const std::string& digest,
                        const std::filesystem::path& pack) = 0;
 };
-/// Builds what is missing. `only`: an image's name, or "ramos"; empty: all and the RAM OS. Errors:
-/// NotFound
-Result<void> buildImages(const Options& options, const std::string& only,
+struct ImageBuildRequest {
+  std::string only;  ///< an image's name, or "ramos"; empty: all and the RAM OS
+  std::string over;  ///< digest of the image whose layout goes on, or its beginning; "none": laid
+                     ///< out anew; empty: the newest of the same name
+};
+/// Builds what is missing. Errors: NotFound, InvalidInput (`over` for more than one image)
+Result<void> buildImages(const Options& options, const ImageBuildRequest& request,
                          ImageBuildListener& listener);
 
 struct ImageList {

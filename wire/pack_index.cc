@@ -91,6 +91,7 @@ inline constexpr auto kFields<PackIndex> = std::tuple(
     field("format", &PackIndex::format, Word{&kFormats, kMaxTextBytes}),
     field("kind", &PackIndex::kind, Word{&kKinds, kMaxTextBytes}).onlyIf(kIsLaterFormat),
     field("sector_bytes", &PackIndex::sector_bytes, SectorBytes{}).omitted(),
+    field("predecessor", &PackIndex::predecessor, kText).omitted(),
     field("name", &PackIndex::name, kText), field("root_fs", &PackIndex::root_fs, kText),
     field("size_bytes", &PackIndex::size_bytes, Whole{}),
     field("chunk_bytes", &PackIndex::chunk_bytes, Whole{}),
@@ -176,6 +177,8 @@ Result<void> checkIndex(const PackIndex& index) {
     return corrupt(fmt::format("{} chunks are listed, {} are needed", index.chunks.size(), count));
   if (index.sector_bytes != 0 && index.kind != PackKind::Disk)
     return corrupt("\"sector_bytes\" is of whole disks only");
+  if (!index.predecessor.empty() && (index.kind != PackKind::RootFs || !isHash(index.predecessor)))
+    return corrupt("\"predecessor\" is the digest of an image, and of root file systems only");
   if (!isHash(index.pack_sha256)) return corrupt("\"pack_sha256\" is not a SHA-256");
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < index.chunks.size(); ++i) {

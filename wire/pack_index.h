@@ -5,13 +5,15 @@
 //
 //   index.json
 //   {"chunk_bytes","chunks":[{"length","offset","packed","quick","sha256","zero"}],"format":"muster-pack/2","kind","name",
-//                "pack_bytes","pack_sha256","root_fs","sector_bytes","size_bytes"} + "signature"
+//                "pack_bytes","pack_sha256","predecessor","root_fs","sector_bytes","size_bytes"} +
+//                "signature"
 //   pack        the chunks that are not zero, one zstd frame each, in order, without gaps
 //
 // "packed" is the SHA-256 of the stored bytes: who writes a chunk hashes a third of what it has
 // unpacked. "quick" is the XXH3 of the raw chunk: against faults of memory and disks, never against
 // people. Format 1 had neither, nor "kind"; it is still read. docs/adr/0024 "sector_bytes" is there
-// for whole disks only, and not in indexes of older muster. docs/adr/0084
+// for whole disks only, and not in indexes of older muster. docs/adr/0084 "predecessor" is there
+// when the file system was laid out over that of another image. docs/adr/0239
 //
 // Canonical JSON is the object without "signature", keys sorted, no white space. `digest` is its
 // SHA-256 and names the image.
@@ -66,6 +68,8 @@ struct PackIndex {
   std::string pack_sha256;  ///< of the whole pack file
   int sector_bytes = 0;     ///< what the partition table of a whole disk counts in, 512 or 4096; 0:
                             ///< not told (of older muster), or no disk
+  std::string predecessor = {};   ///< digest of the image whose layout goes on in this one; empty:
+                                  ///< laid out anew
   std::vector<PackChunk> chunks;  ///< chunk i covers [i·chunk_bytes, (i+1)·chunk_bytes) of the file
                                   ///< system; the last may be shorter
 

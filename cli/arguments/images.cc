@@ -9,7 +9,11 @@ void addImageCommands(CLI::App& app, Invocation& call) {
   auto [build, build_args] =
       addCommand(image, "build", "Build what is missing: all images and the RAM OS, or one image",
                  call, imageBuild);
-  build.add_option("name", build_args.name);
+  build.add_option("name", build_args.only);
+  build.add_option(
+      "--over", build_args.over,
+      "Lay the image out over the one with this digest, or anew (none); otherwise over "
+      "the newest image of its name");
   addCommand(image, "list",
              "List the images in the cache: size, digest, signers, profiles that use them", call,
              imageList);

@@ -45,6 +45,7 @@ nlohmann::json asJson(const provision::KeptImage& image) {
           {"key", image.key},
           {"size_bytes", image.size_bytes},
           {"pack_bytes", image.pack_bytes},
+          {"predecessor", image.predecessor},
           {"signed_by", image.signers},
           {"profiles", image.profiles},
           {"declared", image.declared},
@@ -142,9 +143,9 @@ std::pair<std::size_t, std::uint64_t> printClearing(const app::CleanupPlan& clea
 
 }  // namespace
 
-int imageBuild(const app::Options& options, const ImageArgs& args) {
+int imageBuild(const app::Options& options, const app::ImageBuildRequest& request) {
   BuildPrinter printer;
-  const auto built = app::buildImages(options, args.name, printer);
+  const auto built = app::buildImages(options, request, printer);
   return built ? int{kOk} : report(built.error());
 }
 

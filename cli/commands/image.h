@@ -15,7 +15,7 @@ namespace muster::cli {
 struct ImageArgs {
   std::string name;  ///< empty: all, where that is allowed
 };
-int imageBuild(const app::Options& options, const ImageArgs& args);
+int imageBuild(const app::Options& options, const app::ImageBuildRequest& request);
 int imageList(const app::Options& options);
 int imageVerify(const app::Options& options, const ImageArgs& args);
 struct ImageDiffArgs {

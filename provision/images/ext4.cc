@@ -110,4 +110,11 @@ Result<void> makeExt4(const std::filesystem::path& folder, const std::filesystem
   return settleTimes(image_file, kImageEpochSeconds, since);
 }
 
+bool hasImageUuid(std::span<const std::uint8_t, 16> uuid) {
+  std::string text;
+  for (std::size_t i = 0; i < uuid.size(); ++i)
+    text += fmt::format("{}{:02x}", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+  return text == kUuid;
+}
+
 }  // namespace muster::provision

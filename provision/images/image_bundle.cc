@@ -99,16 +99,6 @@ Result<void> readPack(ArchiveReader& reader, const wire::PackIndex& index, const
   return {};
 }
 
-/// content.json carries the time the image was made, so that it can be compared elsewhere.
-std::int64_t madeAt(const fs::path& entry) {
-  struct stat info{};
-  return ::stat((entry / kContentFile).c_str(), &info) == 0 ? info.st_mtim.tv_sec : 0;
-}
-void setMadeAt(const fs::path& entry, std::int64_t seconds) {
-  const timespec times[2] = {{.tv_sec = seconds, .tv_nsec = 0}, {.tv_sec = seconds, .tv_nsec = 0}};
-  ::utimensat(AT_FDCWD, (entry / kContentFile).c_str(), times, 0);
-}
-
 Result<void> refuseOlder(const BundleManifest& manifest, const fs::path& cache) {
   for (const fs::path& entry : listEntries(cache)) {
     const auto here = contentOf(entry);

@@ -8,7 +8,9 @@
 #include "provision/images/live_image.h"
 #include "provision/images/pack_reader.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -97,6 +99,16 @@ Result<PackedImage> openEntry(const fs::path& entry, const io::SigningKey& key) 
 Result<wire::PackIndex> contentOf(const fs::path& entry) {
   TRY(text, io::readFile(entry / kContentFile, wire::kMaxIndexBytes));
   return wire::readIndex(text);
+}
+
+// content.json carries the time the image was made, so that it can be compared elsewhere.
+std::int64_t madeAt(const fs::path& entry) {
+  struct stat info{};
+  return ::stat((entry / kContentFile).c_str(), &info) == 0 ? info.st_mtim.tv_sec : 0;
+}
+void setMadeAt(const fs::path& entry, std::int64_t seconds) {
+  const timespec times[2] = {{.tv_sec = seconds, .tv_nsec = 0}, {.tv_sec = seconds, .tv_nsec = 0}};
+  ::utimensat(AT_FDCWD, (entry / kContentFile).c_str(), times, 0);
 }
 
 Result<void> checkPack(const fs::path& entry) {

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "wire/pack_index.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -37,6 +38,10 @@ Result<PackedImage> openEntry(const std::filesystem::path& entry, const io::Sign
 
 /// Reads content.json without asking who signed it. Errors: Corrupt
 Result<wire::PackIndex> contentOf(const std::filesystem::path& entry);
+
+/// When the image was made, in seconds since 1970; it travels with an export.
+std::int64_t madeAt(const std::filesystem::path& entry);
+void setMadeAt(const std::filesystem::path& entry, std::int64_t seconds);
 
 /// The pack against content.json, which every controller signs for itself. Errors: Corrupt
 Result<void> checkPack(const std::filesystem::path& entry);

@@ -74,6 +74,7 @@ std::vector<KeptImage> keptImages(const fs::path& cache, const inventory::Cluste
       image.digest = wire::digestOf(*index);
       image.size_bytes = index->size_bytes;
       image.pack_bytes = index->pack_bytes;
+      image.predecessor = index->predecessor;
     } else {
       image.fault = index.error().text();
     }

@@ -20,6 +20,7 @@ struct KeptImage {
   std::filesystem::path folder;
   std::string key, name, digest;
   std::uint64_t size_bytes = 0, pack_bytes = 0;
+  std::string predecessor;            ///< digest of the image that it was laid out over, or empty
   std::vector<std::string> signers;   ///< ids of the keys
   std::vector<std::string> profiles;  ///< of this inventory that use it
   bool declared = false;              ///< this inventory declares exactly it

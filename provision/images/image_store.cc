@@ -12,6 +12,7 @@
 #include "provision/images/live_image.h"
 #include "provision/images/pack_reader.h"
 #include "provision/images/pack_writer.h"
+#include "provision/images/predecessor.h"
 #include "provision/images/ramos_cache.h"
 #include "provision/images/ramos_sets.h"
 #include "provision/images/recipes.h"
@@ -76,20 +77,30 @@ class CachedImageStore final : public ImageStore {
     return std::optional(std::move(*opened));
   }
 
+  using ImageStore::build;
   Result<PackedImage> build(const inventory::Image& image,
-                            std::function<void(std::string_view)> say) override {
+                            std::function<void(std::string_view)> say,
+                            const std::string& over) override {
     const fs::path entry = entryOf(image);
     auto lock = takeLock(entry, say, "image " + image.name);
     if (!lock) return fail(std::move(lock).error());
     std::error_code ignored;
     if (fs::exists(entry / kContentFile, ignored)) {
       auto kept = openOrHeal(entry, image.name, say);
+      if (kept && !over.empty())
+        say(fmt::format("{}: it is here already and stays as it is laid out", image.name));
       if (kept) return withLiveBoot(entry, std::move(*kept), say);
       say(fmt::format("{}: the kept image is not usable ({}); building it again", image.name,
                       kept.error().text()));
     }
-    auto built = publish(
-        entry, [this, &image, &say](const fs::path& folder) { return fill(image, folder, say); });
+    std::optional<Predecessor> predecessor;
+    if (image.kind == inventory::ImageKind::RootFs) {
+      TRY(chosen, choosePredecessor(options_.cache, entry, image.name, over));
+      predecessor = std::move(chosen);
+    }
+    auto built = publish(entry, [this, &image, &predecessor, &say](const fs::path& folder) {
+      return fill(image, predecessor, folder, say);
+    });
     if (!built) return fail(std::move(built).error().within("building image " + image.name));
     TRY(opened, openEntry(entry, options_.key));
     return withLiveBoot(entry, std::move(opened), say);
@@ -108,7 +119,7 @@ class CachedImageStore final : public ImageStore {
   Result<RamOs> buildRamOs(std::function<void(std::string_view)> say) override {
     TRY(files, agentFiles(options_.agent_binary));
     TRY(agent_digest, agentFilesDigest(files));
-    const RamOs target = ramOsAt(options_.cache, agent_digest);
+    RamOs target = ramOsAt(options_.cache, agent_digest);
     const fs::path system = target.kernel.parent_path(), agent = target.agent_initrd.parent_path();
     std::error_code ignored;
     auto system_lock = takeLock(system, say, "the RAM OS");
@@ -163,7 +174,8 @@ class CachedImageStore final : public ImageStore {
     return {};
   }
 
-  Result<void> fill(const inventory::Image& image, const fs::path& folder, const Say& say) {
+  Result<void> fill(const inventory::Image& image, const std::optional<Predecessor>& predecessor,
+                    const fs::path& folder, const Say& say) {
     if (const auto* import = std::get_if<inventory::ImageImport>(&image.source);
         import && isBundle(import->path)) {
       say(fmt::format("{}: importing {}", image.name, import->path.string()));
@@ -173,9 +185,12 @@ class CachedImageStore final : public ImageStore {
     TRY_OK(io::makeDirs(work));
     TRY_OK(builder_->buildRootFs(image, work, raw, say));
     TRY_OK(removeTree(work));
+    const bool over =
+        predecessor && layOutOverPredecessor(*predecessor, raw, folder, image.name, say);
     const auto start = std::chrono::steady_clock::now();
     TRY(index, writePack(raw, folder / kPackFile, image.name,
                          std::max(1u, std::thread::hardware_concurrency()), packKind(image.kind)));
+    if (over) recordPredecessor(*predecessor, index);
     std::error_code ignored;
     fs::remove(raw, ignored);
     const auto zero = std::count_if(index.chunks.begin(), index.chunks.end(),

@@ -42,9 +42,15 @@ class ImageStore {
   /// inputs.
   virtual Result<std::optional<PackedImage>> find(const inventory::Image& image) const = 0;
   /// Builds (mmdebstrap → ext4 → pack), signs and keeps it; answers at once when it is there. Says
-  /// what it does.
+  /// what it does. `over`: the image whose layout a root file system goes on with, as
+  /// choosePredecessor (predecessor.h) wants it; empty: it chooses.
   virtual Result<PackedImage> build(const inventory::Image& image,
-                                    std::function<void(std::string_view)> say) = 0;
+                                    std::function<void(std::string_view)> say,
+                                    const std::string& over) = 0;
+  Result<PackedImage> build(const inventory::Image& image,
+                            std::function<void(std::string_view)> say) {
+    return build(image, std::move(say), "");
+  }
   virtual Result<std::optional<RamOs>> findRamOs() const = 0;
   virtual Result<RamOs> buildRamOs(std::function<void(std::string_view)> say) = 0;
   /// GET /images/DIGEST/{index.json,pack}, of live images {vmlinuz,modules.img} too;

@@ -11,6 +11,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string_view>
 
 namespace muster::provision {
@@ -43,5 +44,8 @@ std::unique_ptr<SystemBuilder> makePackageBuilder();
 ///         that are not older were made by the build itself
 Result<void> makeExt4(const std::filesystem::path& folder, const std::filesystem::path& image_file,
                       std::int64_t since = std::numeric_limits<std::int64_t>::max());
+
+/// Whether a file system's UUID (16 bytes) is the one that makeExt4 gives.
+bool hasImageUuid(std::span<const std::uint8_t, 16> uuid);
 
 }  // namespace muster::provision

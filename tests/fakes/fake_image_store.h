@@ -27,8 +27,10 @@ class FakeImageStore final : public provision::ImageStore {
     if (it == images.end()) return std::nullopt;
     return it->second;
   }
+  using ImageStore::build;
   Result<provision::PackedImage> build(const inventory::Image& image,
-                                       std::function<void(std::string_view)>) override {
+                                       std::function<void(std::string_view)>,
+                                       const std::string&) override {
     ++builds;
     const auto it = images.find(image.name);
     if (it == images.end())

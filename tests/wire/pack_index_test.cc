@@ -55,6 +55,17 @@ TEST(PackIndexBytes, ofTheFirstFormat) {
   EXPECT_EQ(readIndex(text).value_or(PackIndex{}), index);
 }
 
+TEST(PackIndexBytes, ofAnImageLaidOutOverAnother) {
+  auto index = sample();
+  index.predecessor = kPack;
+  const auto text = canonicalJson(index);
+  EXPECT_THAT(text, HasSubstr(R"("predecessor":")" + kPack + R"(","root_fs":"ext4")"));
+  EXPECT_EQ(readIndex(text).value_or(PackIndex{}), index);
+  EXPECT_NE(digestOf(index), digestOf(sample()));
+  EXPECT_FALSE(readIndex(replaced(text, kPack + R"(","root_fs)", R"(none","root_fs)")));
+  EXPECT_FALSE(readIndex(replaced(text, R"("kind":"rootfs",)", R"("kind":"disk",)")));
+}
+
 TEST(PackIndexBytes, ofAWholeDisk) {
   auto index = sample();
   index.kind = PackKind::Disk;
