@@ -2,7 +2,7 @@
 #include "app/isolation.h"
 
 #include "app/effective_cluster.h"
-#include "app/isolation_routes.h"
+#include "app/isolation_paths.h"
 #include "app/session.h"
 #include "app/state_folder.h"
 #include "base/io/crypto.h"

@@ -3,7 +3,7 @@
 
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
-#include "inventory/model/routing.h"
+#include "inventory/model/opensm_routing.h"
 
 #include <algorithm>
 

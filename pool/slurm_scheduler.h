@@ -8,7 +8,7 @@
 #include "inventory/model/fwd.h"
 #include "pool/pool.h"
 #include "pool/scheduler.h"
-#include "pool/slurm.h"
+#include "pool/scontrol.h"
 
 namespace muster::pool {
 
@@ -35,7 +35,7 @@ class SlurmScheduler final : public Scheduler {
   const std::string partition_;
   const std::filesystem::path conf_, node_conf_, munge_key_;
   gateway::AgentGateway& agents_;
-  Slurm slurm_;
+  Scontrol slurm_;
 };
 
 }  // namespace muster::pool

@@ -47,7 +47,7 @@ struct Fetched {
 /// What is wrong with an answer, and whether the mirror only cannot answer now.
 struct Fault {
   Error error;
-  Mirrors::Fault kind;
+  ImageMirrors::Fault kind;
 };
 
 std::vector<std::string> allUrls(const ChunkJob& job) {
@@ -328,7 +328,7 @@ class Writer {
   /// range is accepted as it is.
   std::optional<Fault> evaluate(Result<io::HttpResponse>& response, std::size_t mirror,
                                 std::uint64_t offset, std::uint64_t length) {
-    using enum Mirrors::Fault;
+    using enum ImageMirrors::Fault;
     const std::string& url = mirrors_.url(mirror);
     if (!response) {
       const Error& error = response.error();
@@ -399,7 +399,7 @@ class Writer {
   }
 
   ChunkJob job_;
-  Mirrors mirrors_;
+  ImageMirrors mirrors_;
   ReadBack read_back_;
   std::vector<char>
       right_;  ///< by chunk: the disk held it before; written by the readers, each its own

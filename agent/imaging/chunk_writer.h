@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agent/imaging/block_target.h"
-#include "agent/imaging/mirrors.h"
+#include "agent/imaging/image_mirrors.h"
 #include "base/async/task.h"
 #include "base/clock.h"
 #include "base/io/http.h"
@@ -48,7 +48,7 @@ struct ChunkReport {
   std::uint64_t bytes_fetched = 0;                     ///< compressed
   std::uint64_t peak_buffer_bytes = 0;
   int retries = 0;
-  std::vector<Mirrors::Dropped>
+  std::vector<ImageMirrors::Dropped>
       dropped_mirrors;  ///< with corrupt bytes, or that did not answer while others did
 };
 

@@ -14,6 +14,7 @@
 // to its nodes only, so apt shows the node's certificate there. The source, the root and the copy
 // of the node's key, which only apt's own user can read, are there for the run only.
 #include "agent/tasks/os_settings.h"
+#include "agent/tasks/package_manager.h"
 #include "agent/tasks/tasks.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/tasks/os_settings.h"
 
+#include "agent/tasks/package_manager.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/json_output.h"
@@ -218,20 +219,6 @@ Result<OsSettings> parseSettings(const nlohmann::json& params, const std::string
   }
   TRY_OK(reader.finish());
   return out;
-}
-
-PackageManager packageManager(const fs::path& root) {
-  std::error_code error;
-  for (const char* path : {"usr/bin/apt-get", "bin/apt-get"})
-    if (fs::exists(root / path, error)) return PackageManager::Apt;
-  return fs::exists(root / "usr/bin/dnf", error) ? PackageManager::Dnf : PackageManager::Apt;
-}
-
-std::vector<std::string> packageWords(PackageManager manager, std::vector<std::string> packages) {
-  if (manager == PackageManager::Dnf)
-    for (auto& package : packages)
-      if (const auto equals = package.find('='); equals != std::string::npos) package[equals] = '-';
-  return packages;
 }
 
 Result<void> writeArchives(const TaskTools& tools, const OsSettings& settings) {

@@ -24,11 +24,6 @@ struct OsSettings {
 /// Errors: InvalidInput (a file outside of what muster may write, a key that is none)
 Result<OsSettings> parseSettings(const nlohmann::json& params, const std::string& driver);
 
-enum class PackageManager { Apt, Dnf };
-PackageManager packageManager(const std::filesystem::path& root);
-/// "name=version" as dnf writes it: "name-version".
-std::vector<std::string> packageWords(PackageManager manager, std::vector<std::string> packages);
-
 /// Before packages: archives and keys. Files that an earlier declaration left are removed.
 Result<void> writeArchives(const TaskTools& tools, const OsSettings& settings);
 /// After packages, before modules are loaded: files, sysctl, the kernel arguments' list, holds.

@@ -6,7 +6,7 @@
 #include "fabric/topology/topology.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
-#include "inventory/model/routing.h"
+#include "inventory/model/opensm_routing.h"
 
 #include "base/io/crypto.h"
 

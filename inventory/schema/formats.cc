@@ -2,7 +2,7 @@
 #include "inventory/schema/formats.h"
 
 #include "inventory/model/firmware.h"
-#include "inventory/model/routing.h"
+#include "inventory/model/opensm_routing.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -94,7 +94,7 @@ inline constexpr TextFormat kRdmaDevice{"the name of an RDMA device",
                                         "^[A-Za-z][A-Za-z0-9_-]{0,30}$", "mlx5_0"};
 inline constexpr TextFormat kPciAddress{
     "a PCI address", "^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}[.][0-7]$", "0000:18:00.0"};
-/// Its pattern is made from the list of engines (model/routing.h).
+/// Its pattern is made from the list of engines (model/opensm_routing.h).
 extern const TextFormat kRouting;
 inline constexpr TextFormat kPackage{
     "a package of apt or dnf, with or without =version",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/burn/self_test.h"
 
-#include "validate/burn/cuda/formats.h"
+#include "validate/burn/float_formats.h"
 #include "validate/burn/golden.h"
 
 #include <algorithm>

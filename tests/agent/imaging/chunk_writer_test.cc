@@ -460,8 +460,8 @@ TEST(ChunkWriterTime, goesOnAfterTheNetworkWasCutForAMinute) {
   EXPECT_LE(report->dropped_mirrors.size(), 1u) << "a cut network is nobody's fault for long";
 }
 
-TEST(Mirrors, fasterOnesAreAskedMore) {
-  Mirrors mirrors({"http://slow", "http://fast"});
+TEST(ImageMirrors, fasterOnesAreAskedMore) {
+  ImageMirrors mirrors({"http://slow", "http://fast"});
   std::map<std::string, int> asked;
   for (int i = 0; i < 40; ++i) {
     const auto mirror = mirrors.pick();
@@ -472,12 +472,12 @@ TEST(Mirrors, fasterOnesAreAskedMore) {
   EXPECT_GE(asked["http://slow"], 1);
 }
 
-TEST(Mirrors, theLastOneIsNeverDroppedAndSilentOnesComeBack) {
-  Mirrors mirrors({"http://a", "http://b"});
+TEST(ImageMirrors, theLastOneIsNeverDroppedAndSilentOnesComeBack) {
+  ImageMirrors mirrors({"http://a", "http://b"});
   const auto fail_twice = [&mirrors](std::size_t mirror) {
     bool dropped = false;
     for (int i = 0; i < 2; ++i)
-      dropped = mirrors.failed(mirror, Mirrors::Fault::Silent, "no route");
+      dropped = mirrors.failed(mirror, ImageMirrors::Fault::Silent, "no route");
     return dropped;
   };
   EXPECT_TRUE(fail_twice(0));
@@ -485,8 +485,8 @@ TEST(Mirrors, theLastOneIsNeverDroppedAndSilentOnesComeBack) {
   EXPECT_FALSE(fail_twice(1)) << "the last one stays";
   EXPECT_EQ(mirrors.usable(), 2u) << "then it was the network";
   EXPECT_TRUE(mirrors.markCorrupt(0, "corrupt"));
-  EXPECT_FALSE(mirrors.failed(1, Mirrors::Fault::Silent, "no route"));
-  EXPECT_FALSE(mirrors.failed(1, Mirrors::Fault::Silent, "no route"));
+  EXPECT_FALSE(mirrors.failed(1, ImageMirrors::Fault::Silent, "no route"));
+  EXPECT_FALSE(mirrors.failed(1, ImageMirrors::Fault::Silent, "no route"));
   EXPECT_EQ(mirrors.usable(), 1u) << "what was corrupt does not come back";
   ASSERT_EQ(mirrors.dropped().size(), 1u);
   EXPECT_EQ(mirrors.dropped()[0].url, "http://a");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/fakes/cuda/fake_cuda.h"
 
-#include "validate/burn/cuda/formats.h"
+#include "validate/burn/float_formats.h"
 
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>

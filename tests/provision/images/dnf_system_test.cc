@@ -87,9 +87,9 @@ class DnfSystemTest : public testing::Test {
         "for name in {2}; do echo $name >%{{buildroot}}/usr/share/site/$name; done\n"
         "cp {3}/boot/vmlinuz-6.1 %{{buildroot}}/lib/modules/{1}/vmlinuz\n"
         "cp {3}/boot/initrd.img-6.1 %{{buildroot}}/boot/initramfs-{1}.img\n"
-        "find %{{buildroot}} -type f -exec touch --date=2024-05-06 {{}} +\n",  // packages are older
-                                                                               // than the image
-                                                                               // that they go into
+        // Packages are older than the image that they go into, their links too: what is not is
+        // given the image's time, and then two images of one second differ.
+        "find %{{buildroot}} ! -type d -exec touch -h --date=2024-05-06 {{}} +\n",
         members, kKernel, names, tree_.string());
     ASSERT_TRUE(io::writeFileAtomic(folder_ / "site.spec", spec));
     tool("rpmbuild",

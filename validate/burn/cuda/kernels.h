@@ -4,7 +4,7 @@
 // above this line runs without a GPU.
 #pragma once
 
-#include "validate/burn/cuda/formats.h"
+#include "validate/burn/float_formats.h"
 
 #include <cuda_runtime_api.h>
 

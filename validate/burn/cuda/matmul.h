@@ -3,9 +3,9 @@
 // that splits the sum over k: then the same product has the same bits every time.
 #pragma once
 
-#include "validate/burn/cuda/formats.h"
 #include "validate/burn/cuda/handles.h"
 #include "validate/burn/device.h"
+#include "validate/burn/float_formats.h"
 
 namespace muster::burn::cuda {
 

@@ -4,7 +4,7 @@
 #include "tests/fakes/cuda/fake_cuda.h"
 #include "tests/paths.h"
 #include "validate/burn/backends.h"
-#include "validate/burn/cuda/formats.h"
+#include "validate/burn/float_formats.h"
 #include "validate/burn/self_test.h"
 
 #include <gtest/gtest.h>

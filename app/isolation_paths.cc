@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/isolation_routes.h"
+#include "app/isolation_paths.h"
 
 #include <fmt/format.h>
 

@@ -14,7 +14,7 @@
 
 namespace muster::agent {
 
-class Mirrors {
+class ImageMirrors {
  public:
   enum class Fault { Silent, Corrupt };
   struct Dropped {
@@ -22,7 +22,7 @@ class Mirrors {
   };
 
   /// At least one; repeated ones count once.
-  explicit Mirrors(const std::vector<std::string>& urls);
+  explicit ImageMirrors(const std::vector<std::string>& urls);
 
   std::size_t size() const { return mirrors_.size(); }
   const std::string& url(std::size_t mirror) const { return mirrors_[mirror].url; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "inventory/model/routing.h"
+#include "inventory/model/opensm_routing.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slurm's words, as scontrol of 22.05 printed them.
-#include "pool/slurm.h"
+#include "pool/scontrol.h"
 #include "base/async/await_all.h"
 
 #include "tests/fakes/fake_process_runner.h"
@@ -112,7 +112,7 @@ class SlurmList : public ::testing::Test {
   }
   std::vector<std::string> lookAtAll(const std::vector<std::string>& names) {
     std::vector<std::string> out(names.size());
-    auto look = [](Slurm& slurm, std::string name, std::string& out) -> Task<void> {
+    auto look = [](Scontrol& slurm, std::string name, std::string& out) -> Task<void> {
       auto node = co_await slurm.node(std::move(name));
       out = !node    ? node.error().text()
             : !*node ? "unknown"
@@ -130,7 +130,7 @@ class SlurmList : public ::testing::Test {
 
   muster::test::VirtualLoop loop_;
   muster::test::FakeProcessRunner processes_;
-  Slurm slurm_{processes_, {}, loop_.clock};
+  Scontrol slurm_{processes_, {}, loop_.clock};
   std::map<std::string, std::string> nodes_ = {
       {"n1", "IDLE"}, {"n2", "IDLE+DRAIN"}, {"n10", "DOWN"}};
   io::ProcessExit queue_;
@@ -182,7 +182,7 @@ TEST_F(SlurmList, withoutSqueueNobodyIsIdle) {
 
 TEST_F(SlurmList, anOrderOfOursMakesTheListWorthless) {
   lookAtAll({"n1", "n2"});
-  auto order = [](Slurm& slurm) -> Task<bool> {
+  auto order = [](Scontrol& slurm) -> Task<bool> {
     co_return (co_await slurm.drain("n1", "muster: admission: void")).has_value();
   };
   ASSERT_TRUE(loop_.run(order(slurm_)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pool/slurm.h"
+#include "pool/scontrol.h"
 
 #include "inventory/model/node.h"
 #include "inventory/parse/hostlist.h"
@@ -160,7 +160,7 @@ Result<SlurmNode> parseSlurmNode(std::string_view text) {
   return node;
 }
 
-Async<io::ProcessExit> Slurm::tool(std::string program, std::vector<std::string> args) {
+Async<io::ProcessExit> Scontrol::tool(std::string program, std::vector<std::string> args) {
   io::Command command;
   command.program = std::move(program);
   command.args = std::move(args);
@@ -169,7 +169,7 @@ Async<io::ProcessExit> Slurm::tool(std::string program, std::vector<std::string>
   co_return co_await processes_.run(std::move(command));
 }
 
-Async<std::optional<SlurmNode>> Slurm::node(std::string name) {
+Async<std::optional<SlurmNode>> Scontrol::node(std::string name) {
   CO_TRY(nodes, co_await nodes_.look(name));
   const auto found = nodes->find(name);
   if (found == nodes->end()) co_return std::optional<SlurmNode>();
@@ -177,11 +177,11 @@ Async<std::optional<SlurmNode>> Slurm::node(std::string name) {
   co_return std::optional<SlurmNode>(*found->second);
 }
 
-Async<Slurm::List::Answer> Slurm::ask(std::set<std::string> names) {
+Async<Scontrol::List::Answer> Scontrol::ask(std::set<std::string> names) {
   co_return co_await (names.size() == 1 ? askOne(*names.begin()) : askAll());
 }
 
-Async<Slurm::List::Answer> Slurm::askOne(std::string name) {
+Async<Scontrol::List::Answer> Scontrol::askOne(std::string name) {
   std::vector<std::string> args = {"show", "node", name, "-o"};
   CO_TRY(exit, co_await tool("scontrol", std::move(args)));
   auto nodes = std::make_shared<List::Entries>();
@@ -205,7 +205,7 @@ Async<Slurm::List::Answer> Slurm::askOne(std::string name) {
   co_return List::Answer(std::move(nodes));
 }
 
-Async<Slurm::List::Answer> Slurm::askAll() {
+Async<Scontrol::List::Answer> Scontrol::askAll() {
   const auto asked = nodes_.now();
   std::vector<std::string> args = {"show", "node", "-o"};
   CO_TRY(exit, co_await tool("scontrol", std::move(args)));
@@ -230,7 +230,7 @@ Async<Slurm::List::Answer> Slurm::askAll() {
   co_return all;
 }
 
-Async<std::set<std::string>> Slurm::nodesWithJobs(std::vector<std::string> only) {
+Async<std::set<std::string>> Scontrol::nodesWithJobs(std::vector<std::string> only) {
   std::vector<std::string> args = {"--all", "--noheader", "--states=RUNNING,SUSPENDED",
                                    "--format=%N"};
   args.insert(args.end(), only.begin(), only.end());
@@ -252,7 +252,7 @@ Async<std::set<std::string>> Slurm::nodesWithJobs(std::vector<std::string> only)
   co_return out;
 }
 
-Async<std::string> Slurm::update(std::vector<std::string> args) {
+Async<std::string> Scontrol::update(std::vector<std::string> args) {
   args.insert(args.begin(), "update");
   auto what = fmt::format("{}", fmt::join(args, " "));
   nodes_.ordered();
@@ -265,7 +265,7 @@ Async<std::string> Slurm::update(std::vector<std::string> args) {
   co_return std::string();
 }
 
-Async<std::string> Slurm::jobs(std::string name) {
+Async<std::string> Scontrol::jobs(std::string name) {
   std::vector<std::string> args = {"--nodelist=" + name, "--states=RUNNING,COMPLETING,SUSPENDED",
                                    "--noheader", "--format=job %i of %u, %L left"};
   CO_TRY(exit, co_await tool("squeue", std::move(args)));
@@ -278,7 +278,7 @@ Async<std::string> Slurm::jobs(std::string name) {
   co_return text;
 }
 
-Async<std::string> Slurm::drain(std::string name, std::string reason) {
+Async<std::string> Scontrol::drain(std::string name, std::string reason) {
   for (auto& c : reason)
     if (static_cast<unsigned char>(c) < ' ') c = ' ';
   std::vector<std::string> args = {"NodeName=" + name, "State=DRAIN",
@@ -286,7 +286,7 @@ Async<std::string> Slurm::drain(std::string name, std::string reason) {
   co_return co_await update(std::move(args));
 }
 
-Async<std::string> Slurm::resume(std::string name) {
+Async<std::string> Scontrol::resume(std::string name) {
   std::vector<std::string> args = {"NodeName=" + name, "State=RESUME"};
   co_return co_await update(std::move(args));
 }

@@ -8,7 +8,7 @@
 #include "tests/pool/context.h"
 
 #include "inventory/model/cluster.h"
-#include "pool/slurm.h"
+#include "pool/scontrol.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Routing engines are one list, and a list of preferences is met by any of its members.
-#include "inventory/model/routing.h"
+#include "inventory/model/opensm_routing.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
 

@@ -45,14 +45,14 @@ struct SlurmNode {
 /// `scontrol show node -o`, with its times in UTC. Errors: Corrupt
 Result<SlurmNode> parseSlurmNode(std::string_view text);
 
-class Slurm {
+class Scontrol {
  public:
-  Slurm(io::ProcessRunner& processes, std::map<std::string, std::string> env, Clock& clock)
+  Scontrol(io::ProcessRunner& processes, std::map<std::string, std::string> env, Clock& clock)
       : processes_(processes),
         env_(std::move(env)),
         nodes_(clock, "the query to slurmctld was cancelled",
                [this](std::set<std::string> names) { return ask(std::move(names)); }) {}
-  Slurm(const Slurm&) = delete;
+  Scontrol(const Scontrol&) = delete;
   /// nullopt: slurm.conf does not name the node. Errors: Unavailable (slurmctld does not answer)
   Async<std::optional<SlurmNode>> node(std::string name);
   /// The jobs on a node, for people: "job 17 of alice, 1:00:00 left". Errors: Unavailable

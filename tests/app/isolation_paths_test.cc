@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a real subnet manager's tables to an accused cable: routes as ibtracert walks them, and an
 // isolation that knows them.
-#include "app/isolation_routes.h"
+#include "app/isolation_paths.h"
 #include "fabric/discovery/tools.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/imaging/mirrors.h"
+#include "agent/imaging/image_mirrors.h"
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ constexpr double kNewSampleWeight = 0.3;
 
 }  // namespace
 
-Mirrors::Mirrors(const std::vector<std::string>& urls) {
+ImageMirrors::ImageMirrors(const std::vector<std::string>& urls) {
   for (const auto& url : urls) {
     const bool known = std::any_of(mirrors_.begin(), mirrors_.end(),
                                    [&url](const Mirror& mirror) { return mirror.url == url; });
@@ -23,12 +23,12 @@ Mirrors::Mirrors(const std::vector<std::string>& urls) {
   }
 }
 
-std::size_t Mirrors::usable() const {
+std::size_t ImageMirrors::usable() const {
   return static_cast<std::size_t>(std::count_if(
       mirrors_.begin(), mirrors_.end(), [](const Mirror& mirror) { return !mirror.dropped; }));
 }
 
-std::size_t Mirrors::pick() {
+std::size_t ImageMirrors::pick() {
   double fastest = 1;
   for (const Mirror& mirror : mirrors_) fastest = std::max(fastest, mirror.bytes_per_second);
   std::size_t best = mirrors_.size();
@@ -49,7 +49,7 @@ std::size_t Mirrors::pick() {
   return best;
 }
 
-void Mirrors::delivered(std::size_t index, std::uint64_t bytes, double seconds) {
+void ImageMirrors::delivered(std::size_t index, std::uint64_t bytes, double seconds) {
   Mirror& mirror = mirrors_[index];
   --mirror.in_flight;
   mirror.silent = 0;
@@ -60,18 +60,18 @@ void Mirrors::delivered(std::size_t index, std::uint64_t bytes, double seconds) 
           : speed;
 }
 
-bool Mirrors::failed(std::size_t index, Fault fault, const std::string& why) {
+bool ImageMirrors::failed(std::size_t index, Fault fault, const std::string& why) {
   Mirror& mirror = mirrors_[index];
   --mirror.in_flight;
   if (fault == Fault::Silent && ++mirror.silent < kSilentUntilDropped) return false;
   return drop(mirror, fault, why);
 }
 
-bool Mirrors::markCorrupt(std::size_t index, const std::string& why) {
+bool ImageMirrors::markCorrupt(std::size_t index, const std::string& why) {
   return drop(mirrors_[index], Fault::Corrupt, why);
 }
 
-bool Mirrors::drop(Mirror& mirror, Fault fault, const std::string& why) {
+bool ImageMirrors::drop(Mirror& mirror, Fault fault, const std::string& why) {
   if (mirror.dropped) return true;  // another lane has said so meanwhile
   if (usable() > 1) {
     mirror.dropped = true;
@@ -96,7 +96,7 @@ bool Mirrors::drop(Mirror& mirror, Fault fault, const std::string& why) {
   return false;
 }
 
-std::vector<Mirrors::Dropped> Mirrors::dropped() const {
+std::vector<ImageMirrors::Dropped> ImageMirrors::dropped() const {
   std::vector<Dropped> list;
   for (const Mirror& mirror : mirrors_)
     if (mirror.dropped) list.push_back({mirror.url, mirror.why});
