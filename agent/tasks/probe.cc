@@ -2,6 +2,7 @@
 // Probes: what runs now, never what is merely installed or declared.
 #include "agent/tasks/node_service.h"
 #include "agent/tasks/nvlink_probe.h"
+#include "agent/tasks/os_settings.h"
 #include "agent/tasks/package_manager.h"
 #include "agent/tasks/parts.h"
 #include "agent/tasks/roce_probe.h"
