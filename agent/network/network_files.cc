@@ -193,11 +193,12 @@ std::string networkdNetdev(const wire::NetworkLink& link) {
   return text;
 }
 
-/// Sorted after all of ours: only a NIC that none of them fits gets it.
+/// Sorted after all of ours: only a NIC that none of them fits gets it. By its permanent address:
+/// what containers put over the NIC may have its address too, and must not get the node's.
 NetworkFile networkdFallback(const wire::ProvisioningPath& path) {
   return {fmt::format("{}/90-muster-fallback.network", kNetworkd),
           fmt::format("# The NIC that boots, should it not have got its declared name.\n[Match]\n"
-                      "MACAddress={}\nType=ether\n\n[Network]\nLinkLocalAddressing=no\n"
+                      "PermanentMACAddress={}\n\n[Network]\nLinkLocalAddressing=no\n"
                       "IPv6AcceptRA=no\nAddress={}\n",
                       path.mac, path.address) +
               networkdRoutes(path.routes)};

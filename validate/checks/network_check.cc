@@ -22,11 +22,32 @@ Result<std::string> ip(const Host& host, std::vector<std::string> args) {
   return done.out;
 }
 
+bool isPciAddress(const std::string& name) {
+  constexpr std::string_view kExample = "0000:18:00.0";
+  return name.size() == kExample.size() && name[4] == ':' && name[7] == ':' && name[10] == '.';
+}
+
+/// The PCI device that an interface is a part of, whatever is between them (virtio, auxiliary
+/// devices): `ip` tells only what is next to it. Empty: none.
+std::string placeOf(const Host& host, const std::string& interface) {
+  std::error_code error;
+  const auto device =
+      std::filesystem::canonical(host.root / "sys/class/net" / interface / "device", error);
+  if (error) return {};
+  std::string place;
+  for (const auto& part : device)
+    if (isPciAddress(part.string())) place = part.string();
+  return place;
+}
+
 Result<KernelNetwork> askKernel(const Host& host) {
   TRY(addresses, ip(host, {"-j", "-d", "addr", "show"}));
   TRY(routes, ip(host, {"-j", "route", "show"}));
   TRY(routes6, ip(host, {"-j", "-6", "route", "show"}));
-  return parseKernelNetwork(addresses, routes, routes6);
+  TRY(kernel, parseKernelNetwork(addresses, routes, routes6));
+  for (auto& [name, link] : kernel.links)
+    if (const auto place = placeOf(host, name); !place.empty()) link.pci = place;
+  return kernel;
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ TEST(NetworkFiles, aFallbackLiesAfterAllOthers) {
       return file.path.ends_with("/90-muster-fallback.network");
     });
     ASSERT_NE(fallback, files.end()) << toString(stack);
-    EXPECT_THAT(fallback->content, HasSubstr("MACAddress=52:54:00:20:00:01\n"));
+    EXPECT_THAT(fallback->content, HasSubstr("[Match]\nPermanentMACAddress=52:54:00:20:00:01\n\n"));
     EXPECT_THAT(fallback->content, HasSubstr("Address=10.20.1.1/16\n"));
     EXPECT_THAT(fallback->content, HasSubstr("Gateway=10.20.0.254\n"));
     for (const auto& file : files)

@@ -35,6 +35,19 @@ TEST_F(NetworkCheck, passesWhatIsAsDeclared) {
   EXPECT_EQ(ran_.size(), 3u) << "addresses, and routes of both families";
 }
 
+/// `ip` says "virtio" of a virtual machine's NIC; its place is that of the PCI device above.
+TEST_F(NetworkCheck, aPlaceIsThatOfThePciDeviceAbove) {
+  network_.links[0].mac.clear();
+  network_.links[0].pci = "0000:00:04.0";
+  write("etc/muster/network.json", wire::toJson(network_));
+  EXPECT_EQ(check("system.network").status, wire::CheckStatus::Fail) << "not known is not there";
+  const auto device = host_.root / "sys/devices/pci0000:00/0000:00:04.0/virtio1";
+  std::filesystem::create_directories(device);
+  std::filesystem::create_directories(host_.root / "sys/class/net/boot");
+  std::filesystem::create_symlink(device, host_.root / "sys/class/net/boot/device");
+  EXPECT_EQ(check("system.network").status, wire::CheckStatus::Pass);
+}
+
 TEST_F(NetworkCheck, failsWhatIsNot) {
   network_.links[0].mtu = 9000;
   write("etc/muster/network.json", wire::toJson(network_));
