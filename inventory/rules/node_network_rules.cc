@@ -441,9 +441,13 @@ void checkNodeNetworks(const Cluster& cluster, const DeclaredNodes& nodes, const
   ipv6Networks(cluster, root, reader);
   std::set<std::string> bad;  // nodes of these would repeat it, each in its own words
   for (const auto& [name, profile] : cluster.profiles) {
-    if (!profile.network) continue;
+    const Value& entry = place(place(root, "profiles"), name);
+    const Value& map = place(entry, "network");
+    if (!profile.network) {
+      if (entry.find("network")) bad.insert(name);  // it could not be read, and that is said
+      continue;
+    }
     const std::size_t before = reader.errors;
-    const Value& map = place(place(place(root, "profiles"), name), "network");
     ProfileLinks(cluster, profile, map, reader).run();
     if (reader.errors != before) bad.insert(name);
   }

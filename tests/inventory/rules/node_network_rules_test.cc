@@ -217,6 +217,12 @@ TEST_F(NodeNetworkRulesTest, columnsWithoutANetworkMeanNothing) {
                                 HasSubstr("add network to the profile"))));
 }
 
+TEST_F(NodeNetworkRulesTest, aNetworkThatCannotBeReadIsNotCalledMissing) {
+  EXPECT_THAT(sayingOf(with("address: 10.20.2.1,", "address: 10.20.2.1, ports: \"data0=leaf1:1\",",
+                            changed("id: 30", "id: 4095"))),
+              ElementsAre(HasSubstr("4095 is out of range")));
+}
+
 TEST_F(NodeNetworkRulesTest, ipv6NetworksDoNotOverlap) {
   EXPECT_THAT(sayingOf(with("    gateway: 10.20.0.254\n",
                             "    gateway: 10.20.0.254\n    cidr6: \"fd00:30::/48\"\n", yaml())),
