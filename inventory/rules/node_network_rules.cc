@@ -31,6 +31,14 @@ const Network* networkNamed(const Cluster& cluster, std::string_view name) {
   return nullptr;
 }
 
+/// The item of a list of text, else the list.
+const Value& item(const Value& list, std::string_view text) {
+  for (const Value& each : list.items)
+    if (each.text == text) return each;
+  return list;
+}
+const Value& item(const Value&& list, std::string_view text) = delete;
+
 /// Rules of one profile's links, each with its place.
 class ProfileLinks {
  public:
@@ -66,13 +74,6 @@ class ProfileLinks {
   const Value& of(const DeclaredLink& link, std::string_view key) const {
     return place(of(link), key);
   }
-  /// The item of a list of text, else the list.
-  static const Value& item(const Value& list, std::string_view text) {
-    for (const Value& each : list.items)
-      if (each.text == text) return each;
-    return list;
-  }
-
   void image() {
     const auto found = cluster_.images.find(profile_.image);
     if (found != cluster_.images.end() && found->second.kind == ImageKind::Live)
