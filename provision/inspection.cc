@@ -6,6 +6,7 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/disk_layout.h"
 #include "inventory/model/hardware.h"
+#include "inventory/model/node_network.h"
 #include "inventory/model/profile.h"
 #include "wire/disk_rule.h"
 #include "wire/task_params.h"
@@ -162,7 +163,7 @@ std::string Inspection::value(const std::string& digest) const {
 
 std::string inspectParams(const inventory::Cluster& cluster, const NodeName& name) {
   const auto* node = cluster.findNode(name);
-  const bool cabled = node && !(node->switch_name.empty() && node->switch_port.empty());
+  const bool cabled = node && declaresCabling(*node);
   return toJson(wire::InspectParams{cabled ? kLldpLimit : std::chrono::seconds(0)});
 }
 
@@ -185,6 +186,7 @@ std::string expectationDigest(const inventory::Node& node, const inventory::Prof
                              part.size_gib.value_or(-1), part.firmware});
   if (!node.switch_name.empty() || !node.switch_port.empty())
     json["cable"] = {node.switch_name, node.switch_port};
+  if (node.links && !node.links->ports.empty()) json["cables"] = str(node.links->ports);
   return io::sha256Hex(jsonText(json)).substr(0, 16);
 }
 
@@ -209,6 +211,7 @@ Inspection inspect(const inventory::Node& node, const inventory::Profile& profil
   for (const auto& mismatches :
        {evaluateParts(expect.parts, hardware),
         evaluateCabling(node, hardware, context.listened, nodes),
+        evaluateFurtherCabling(node, profile, hardware, context.listened),
         context.identity_index ? evaluateMixUp(node, hardware, *context.identity_index)
                                : std::vector<Mismatch>()})
     out.mismatches.insert(out.mismatches.end(), mismatches.begin(), mismatches.end());

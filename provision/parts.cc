@@ -5,6 +5,8 @@
 #include "inventory/model/bmc_trust.h"
 #include "inventory/model/hardware.h"
 #include "inventory/model/node.h"
+#include "inventory/model/node_network.h"
+#include "inventory/model/profile.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -156,6 +158,38 @@ const wire::Neighbour* bootNeighbour(const inventory::Node& node, const Hardware
   return nullptr;
 }
 
+/// The MAC of a declared Ethernet on this machine; nothing: it is not known, or not there.
+std::optional<Mac> macOf(const inventory::DeclaredEthernet& ethernet, const inventory::Node& node,
+                         const Hardware& hardware) {
+  using By = inventory::NicMatch::By;
+  if (ethernet.match.by == By::Provisioning) return node.mac;
+  if (ethernet.match.by == By::Mac) {
+    const auto said = node.links->nics.find(ethernet.name);
+    return said == node.links->nics.end() ? std::nullopt : std::optional(said->second);
+  }
+  for (const auto& part : hardware.parts)  // a NIC's serial is its MAC
+    if (part.kind == "nic" && part.place == ethernet.match.pci)
+      if (const auto mac = Mac::parse(part.serial)) return *mac;
+  return std::nullopt;
+}
+
+/// What the other end of a declared Ethernet's cable says. In the RAM OS it goes by its MAC, in the
+/// installed system by its name: members of a bond have one MAC there.
+const wire::Neighbour* neighbourOf(const std::string& name, const inventory::Node& node,
+                                   const inventory::Profile& profile, const Hardware& hardware) {
+  for (const auto& neighbour : hardware.neighbours)
+    if (neighbour.nic == name) return &neighbour;
+  const auto& ethernets = profile.network->ethernets;
+  const auto declared =
+      std::ranges::find_if(ethernets.list(), [&](const auto& each) { return each.name == name; });
+  if (declared == ethernets.end()) return nullptr;
+  const auto mac = macOf(*declared, node, hardware);
+  if (!mac) return nullptr;
+  for (const auto& neighbour : hardware.neighbours)
+    if (const auto own = Mac::parse(neighbour.mac); own && *own == *mac) return &neighbour;
+  return nullptr;
+}
+
 bool isAt(const inventory::Node& node, const wire::Neighbour& seen) {
   return (node.switch_name.empty() || sameSwitch(node.switch_name, seen.switch_name)) &&
          (node.switch_port.empty() || lower(node.switch_port) == lower(seen.port));
@@ -173,8 +207,46 @@ std::vector<Mismatch> evaluateParts(const std::vector<PartRule>& rules, const Ha
   return out;
 }
 
-bool needsNeighbour(const inventory::Node& node, const Hardware& hardware) {
-  return !(node.switch_name.empty() && node.switch_port.empty()) && !bootNeighbour(node, hardware);
+bool declaresCabling(const inventory::Node& node) {
+  return !node.switch_name.empty() || !node.switch_port.empty() ||
+         (node.links && !node.links->ports.empty());
+}
+
+bool needsNeighbour(const inventory::Node& node, const inventory::Profile& profile,
+                    const Hardware& hardware) {
+  if (!(node.switch_name.empty() && node.switch_port.empty()) && !bootNeighbour(node, hardware))
+    return true;
+  if (!node.links || !profile.network) return false;
+  return std::ranges::any_of(node.links->ports, [&](const auto& port) {
+    return !neighbourOf(port.first, node, profile, hardware);
+  });
+}
+
+std::vector<Mismatch> evaluateFurtherCabling(const inventory::Node& node,
+                                             const inventory::Profile& profile,
+                                             const Hardware& hardware, bool listened) {
+  std::vector<Mismatch> out;
+  if (!node.links || !profile.network) return out;
+  for (const auto& [name, port] : node.links->ports) {
+    const auto wanted = placeText(port.switch_name, port.port);
+    const auto* seen = neighbourOf(name, node, profile, hardware);
+    if (!seen && !listened) continue;
+    if (!seen) {
+      out.push_back({fmt::format("{} receives no LLDP, declared is {}", name, wanted),
+                     jsonText(nlohmann::json{{"expected", wanted}, {"seen", nullptr}}),
+                     "check that its cable is there, that the switch sends LLDP on that port, and "
+                     "that the NIC's own LLDP agent does not consume the frames"});
+      continue;
+    }
+    if (sameSwitch(port.switch_name, seen->switch_name) && lower(port.port) == lower(seen->port))
+      continue;
+    const auto place = placeText(seen->switch_name, seen->port);
+    out.push_back(
+        {fmt::format("{} is cabled to {}, declared is {}", name, place, wanted),
+         jsonText(nlohmann::json{{"expected", wanted}, {"seen", place}, {"nic", seen->nic}}),
+         fmt::format("put the cable into {}, or correct ports of {}", wanted, node.name.str())});
+  }
+  return out;
 }
 
 std::vector<Mismatch> evaluateCabling(const inventory::Node& node, const Hardware& hardware,

@@ -30,8 +30,16 @@ std::vector<Mismatch> evaluateParts(const std::vector<inventory::PartRule>& rule
 /// too. `others`: all nodes, to name whose cable it is.
 std::vector<Mismatch> evaluateCabling(const inventory::Node& node, const wire::Hardware& hardware,
                                       bool listened, const std::vector<inventory::Node>& others);
-/// The NIC that boots has declared cabling and no neighbour in this report: the agent must listen.
-bool needsNeighbour(const inventory::Node& node, const wire::Hardware& hardware);
+/// The same of its further Ethernets whose switch ports the node says (`ports`), found by name, by
+/// MAC or by place.
+std::vector<Mismatch> evaluateFurtherCabling(const inventory::Node& node,
+                                             const inventory::Profile& profile,
+                                             const wire::Hardware& hardware, bool listened);
+/// A NIC has declared cabling and no neighbour in this report: the agent must listen.
+bool needsNeighbour(const inventory::Node& node, const inventory::Profile& profile,
+                    const wire::Hardware& hardware);
+/// Whether any cabling is declared.
+bool declaresCabling(const inventory::Node& node);
 
 /// Which nodes are declared with a serial, or with a MAC. The list of nodes must outlive it as it
 /// is.

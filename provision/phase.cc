@@ -22,6 +22,7 @@
 #include "inventory/model/drivers.h"
 #include "inventory/model/images.h"
 #include "inventory/model/networks.h"
+#include "inventory/model/node_network.h"
 #include "inventory/model/profile.h"
 #include "wire/pack_index.h"
 #include "wire/task_params.h"
@@ -365,7 +366,7 @@ Async<Outcome> ProvisionPhase::inspectNode(const inventory::Node& node, ActConte
   const auto& profile = deps_.cluster.profileOf(node);
   auto inspection = inspect(node, profile, state->hardware, contextOf(node));
   if (state->hardware.cpus == 0 || !inspection.mismatches.empty() ||
-      needsNeighbour(node, state->hardware)) {
+      needsNeighbour(node, profile, state->hardware)) {
     CO_TRY(now, co_await lookAgain(node.name));
     auto listened = contextOf(node);
     listened.listened = true;
@@ -416,6 +417,7 @@ std::string ProvisionPhase::imageParams(const inventory::Node& node, const Packe
     if (plan.gateway) params.gateway = plan.gateway->str();
     for (const auto& server : plan.dns) params.dns.push_back(server.str());
   }
+  params.network = inventory::nodeNetworkOf(deps_.cluster, node);
   return toJson(params);
 }
 

@@ -5,6 +5,7 @@
 #include "inventory/model/drivers.h"
 #include "inventory/model/fabric.h"
 #include "inventory/model/gates.h"
+#include "inventory/model/node_network.h"
 #include "inventory/model/profile.h"
 #include "inventory/model/rails.h"
 #include "validate/checks/check_row.h"
@@ -199,6 +200,10 @@ Params rdmaPorts(const Asked& asked) {
   return Params(nlohmann::json{{"min_gbits", kDataShareOfLine * *line},
                                {"link_layer", fabric->second.roce ? "Ethernet" : "InfiniBand"}});
 }
+/// Of nodes that were given one.
+Params systemNetwork(const Asked& asked) {
+  return asked.profile.network ? Params(nlohmann::json::object()) : std::nullopt;
+}
 Params rdmaCount(const Asked& asked) {
   return asked.profile.expect.nics ? Params(nlohmann::json{{"count", *asked.profile.expect.nics}})
                                    : std::nullopt;
@@ -227,6 +232,7 @@ constexpr std::array kParams{
     ParamRow{"rdma.count", rdmaCount},
     ParamRow{"rdma.links", rdmaLinks},
     ParamRow{"rdma.ports", rdmaPorts},
+    ParamRow{"system.network", systemNetwork},
 };
 
 Params paramsOf(std::string_view id, const Asked& asked) {

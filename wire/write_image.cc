@@ -3,6 +3,7 @@
 
 #include "base/json_input.h"
 #include "wire/fields.h"
+#include "wire/node_network_fields.h"
 #include "wire/pack_index.h"
 
 #include <algorithm>
@@ -203,6 +204,7 @@ inline constexpr auto kFields<WriteImageParams> = std::tuple(
     field("dns", &WriteImageParams::dns, Lines{})
         .omittedIf([](const WriteImageParams& params) { return params.address_cidr.empty(); })
         .checked(kAddresses),
+    field("network", &WriteImageParams::network, Maybe{Object{}}).omitted(),
     field("kernel_args", &WriteImageParams::kernel_args, Lines{})
         .optional()
         .checked(kKernelArguments),
@@ -225,6 +227,7 @@ Result<WriteImageParams> parseWriteImageParams(std::string_view text) {
   WriteImageParams params;
   readFields(reader, params);
   TRY_OK(reader.finish());
+  if (params.network) TRY_OK(checkNodeNetwork(*params.network));
   // Controllers of before said it so.
   if (object.value("dhcp", json(false)) == json(true)) params.address_cidr.clear();
   return params;

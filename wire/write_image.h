@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "wire/disk_layout.h"
+#include "wire/node_network.h"
 
 #include <cstdint>
 #include <optional>
@@ -40,9 +41,11 @@ struct WriteImageParams {
   bool data_wipe_allowed =
       false;  ///< disks of storage sets too, whatever they hold (agent/imaging/wipe_policy.h)
   std::string hostname;
-  std::string address_cidr;      ///< "10.20.0.11/16"; empty: by DHCP
-  std::string gateway;           ///< with a fixed address; may be empty
-  std::vector<std::string> dns;  ///< with a fixed address; may be empty
+  std::string address_cidr;            ///< "10.20.0.11/16"; empty: by DHCP
+  std::string gateway;                 ///< with a fixed address; may be empty
+  std::vector<std::string> dns;        ///< with a fixed address; may be empty
+  std::optional<NodeNetwork> network;  ///< its whole network; nullopt: the NIC that boots alone, as
+                                       ///< the three above say
   std::vector<std::string> kernel_args;
   std::vector<std::string> authorized_keys;  ///< ssh keys for root
   std::string boot =

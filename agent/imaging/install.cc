@@ -7,6 +7,7 @@
 #include "agent/imaging/root_system.h"
 #include "agent/imaging/secure_boot.h"
 #include "agent/imaging/target_files.h"
+#include "agent/network/network_files.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "base/json_output.h"
@@ -69,6 +70,11 @@ std::string networkManagerFile(const wire::WriteImageParams& params, const std::
 
 Result<void> configureNetwork(const fs::path& root, const wire::WriteImageParams& params,
                               const std::string& mac) {
+  if (params.network) {
+    // What it was given is looked at from then on (agent/network/).
+    TRY_OK(put(root, kNetworkDeclaration, toJson(*params.network)));
+    return writeNetworkFiles(root, *params.network, networkStackOf(root));
+  }
   TRY_OK(put(root, "etc/systemd/network/10-muster-provisioning.network", networkFile(params, mac)));
   std::error_code error;
   if (fs::exists(root / "usr/lib/systemd/systemd-networkd", error) ||
@@ -78,6 +84,19 @@ Result<void> configureNetwork(const fs::path& root, const wire::WriteImageParams
   TRY_OK(put(root, "etc/NetworkManager/conf.d/10-muster.conf", "[main]\nno-auto-default=*\n"));
   return put(root, "etc/NetworkManager/system-connections/muster-provisioning.nmconnection",
              networkManagerFile(params, mac), kSecretMode);  // it takes no other mode
+}
+
+/// The node's name leads to its address on the provisioning network, never to 127.0.1.1: what asks
+/// for the own name and tells others the answer (MPI, NCCL's bootstrap, slurmd, Kubernetes) would
+/// tell them to call themselves. Its IPv6 addresses are not there, so that the answer is one.
+std::string hostsFile(const wire::WriteImageParams& params) {
+  std::string text = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n";
+  if (params.address_cidr.empty()) return text;  // who asks DNS or nss-myhostname gets the lease's
+  std::string names = params.hostname;
+  if (params.network && !params.network->search.empty())
+    names = fmt::format("{0}.{1} {0}", params.hostname, params.network->search.front());
+  const auto address = params.address_cidr.substr(0, params.address_cidr.find('/'));
+  return text + fmt::format("{} {}\n", address, names);
 }
 
 /// Empty: the system keeps its own.
@@ -116,10 +135,7 @@ Result<void> configureSystem(const fs::path& root, const wire::WriteImageParams&
                              const InstalledIdentity& identity, const Layout& layout,
                              const std::string& provisioning_mac, const fs::path& agent_folder) {
   TRY_OK(put(root, "etc/hostname", params.hostname + "\n"));
-  TRY_OK(put(
-      root, "etc/hosts",
-      fmt::format("127.0.0.1 localhost\n127.0.1.1 {}\n::1 localhost ip6-localhost ip6-loopback\n",
-                  params.hostname)));
+  TRY_OK(put(root, "etc/hosts", hostsFile(params)));
   TRY_OK(put(root, "etc/machine-id", ""));  // made at the first boot
   if (const auto table = fileSystemTable(layout); !table.empty())
     TRY_OK(put(root, "etc/fstab", table));

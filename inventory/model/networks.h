@@ -5,6 +5,7 @@
 
 #include "base/ids.h"
 #include "base/ip_address.h"
+#include "base/ip_network.h"
 
 #include <cstdint>
 #include <optional>
@@ -42,6 +43,16 @@ struct Subnet {
   friend bool operator==(const Subnet&, const Subnet&) = default;
 };
 
+/// Where nodes get their addresses on a network: the pool's first one and the node's place in it,
+/// which does not move when another node leaves.
+struct AddressPool {
+  enum class By { Address, Name };
+  std::optional<IpAddress> base, base6;
+  By by = By::Address;  ///< Address: as far from the start of the provisioning network as the
+                        ///< node's own address there. Name: the number at the end of its name
+  friend bool operator==(const AddressPool&, const AddressPool&) = default;
+};
+
 struct Network {
   std::string name;
   Cidr cidr;
@@ -53,6 +64,10 @@ struct Network {
       controllers;  ///< of several hosts, one of which serves; empty: `controller` alone
   std::optional<Ipv4> gateway;
   std::vector<Ipv4> dns;
+  std::optional<IpNetwork> cidr6;     ///< IPv6 of installed nodes; they are provisioned over IPv4
+  std::optional<IpAddress> gateway6;  ///< in it, or link-local
+  std::optional<int> mtu;           ///< bytes, of nodes' interfaces on it; nullopt: nothing is said
+  std::optional<AddressPool> pool;  ///< nullopt: nodes say their addresses themselves
   std::vector<std::string>
       image_mirrors;                     ///< base URLs of other servers of the controller's /images
   bool image_peers = false;              ///< nodes that are imaged share the image with each other

@@ -38,6 +38,7 @@ struct Node {
   std::string serial;                    ///< expected; empty: learned
   std::string switch_name, switch_port;  ///< where the provisioning NIC is cabled, as LLDP names
                                          ///< both; empty: not declared
+  HeldOptional<NodeLinks> links;         ///< of its further interfaces; nullopt: nothing is said
   SourceRef where;
 };
 

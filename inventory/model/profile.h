@@ -44,13 +44,14 @@ struct Profile {
   std::vector<std::string> kernel_args;
   std::string disk;  ///< "serial:…", "wwn:…", "smallest" or "size:…"; empty: the only disk, refused
                      ///< when there are several
-  HeldOptional<RootLayout> root;      ///< nullopt: a partition of one disk
-  Parts<StorageSet> storage;          ///< its other disks
-  std::string user_data;              ///< content for cloud-init (NoCloud); empty: none
-  std::vector<std::string> mounts;    ///< file systems, by name
-  HeldOptional<ConsoleSpec> console;  ///< nullopt: of a libvirt domain its own, else none
-  HeldOptional<IpmiSpec> ipmi;        ///< nullopt: Redfish alone
-  HeldOptional<PowerHook> pdu;        ///< nullopt: only the BMC cuts standby power, where it can
+  HeldOptional<RootLayout> root;          ///< nullopt: a partition of one disk
+  Parts<StorageSet> storage;              ///< its other disks
+  std::string user_data;                  ///< content for cloud-init (NoCloud); empty: none
+  HeldOptional<NodeNetworkSpec> network;  ///< nullopt: the NIC that boots alone, with its address
+  std::vector<std::string> mounts;        ///< file systems, by name
+  HeldOptional<ConsoleSpec> console;      ///< nullopt: of a libvirt domain its own, else none
+  HeldOptional<IpmiSpec> ipmi;            ///< nullopt: Redfish alone
+  HeldOptional<PowerHook> pdu;  ///< nullopt: only the BMC cuts standby power, where it can
   HeldOptional<BmcCertificateSpec> bmc_certificate;
   HeldOptional<TpmSpec> tpm;       ///< nullopt: no machine is asked for its TPM
   std::optional<int> power_watts;  ///< that a node draws under full load

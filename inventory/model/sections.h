@@ -22,6 +22,7 @@
 #include "inventory/model/mounts.h"
 #include "inventory/model/networks.h"
 #include "inventory/model/node.h"
+#include "inventory/model/node_network.h"
 #include "inventory/model/pools.h"
 #include "inventory/model/profile.h"
 #include "inventory/model/racks.h"

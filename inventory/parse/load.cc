@@ -58,6 +58,7 @@ std::optional<Cluster> build(std::string_view yaml, const std::filesystem::path&
   readObject(&declaration, *root, *clusterSpec(), reader);
   DeclaredNodes nodes = expandNodes(declaration.groups, options, reader);
   checkRules(declaration.cluster, nodes, *root, reader);
+  checkNodeNetworks(declaration.cluster, nodes, *root, reader);
   if (diagnostics.hasErrors()) return std::nullopt;
   Cluster cluster = std::move(declaration.cluster);
   cluster.folder = folder;

@@ -52,6 +52,11 @@ void readBmcPin(BmcTrust& trust, const Value& value, const Shape& shape, Reader&
 void readBmcCa(BmcTrust& trust, const Value& value, const Shape& shape, Reader& reader);
 void readBmcSshKey(BmcTrust& trust, const Value& value, const Shape& shape, Reader& reader);
 
+/// What the keys nics, addresses and ports of a node say. (tables_node_network.cc)
+void readNodeNics(Node& node, const Value& value, const Shape& shape, Reader& reader);
+void readNodeAddresses(Node& node, const Value& value, const Shape& shape, Reader& reader);
+void readNodePorts(Node& node, const Value& value, const Shape& shape, Reader& reader);
+
 inline constexpr std::size_t kMaxNodes = 200'000;
 
 /// Expands hostlists and reads CSV files. (nodes.cc)
@@ -59,5 +64,8 @@ DeclaredNodes expandNodes(const std::vector<NodeGroup>& groups, const LoadOption
                           Reader& reader);
 /// Rules between sections: references, networks, duplicates, partitions. (rules.cc)
 void checkRules(Cluster& cluster, const DeclaredNodes& nodes, const Value& root, Reader& reader);
+/// Rules of nodes' own networks. (node_network_rules.cc)
+void checkNodeNetworks(const Cluster& cluster, const DeclaredNodes& nodes, const Value& root,
+                       Reader& reader);
 
 }  // namespace muster::inventory

@@ -161,6 +161,9 @@ std::string describeShape(const Shape& shape);
 /// The table of the whole file.
 const ObjectSpec* clusterSpec();
 const ObjectSpec* networkSpec();
+const ObjectSpec* addressPoolSpec();
+const ObjectSpec* nodeNetworkSpec();
+const ObjectSpec* networkRouteSpec();
 const ObjectSpec* fabricSpec();
 const ObjectSpec* railSpec();
 const ObjectSpec* poolSpec();

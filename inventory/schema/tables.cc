@@ -299,6 +299,9 @@ ObjectSpec make_profileSpec() {
                 "signed shim, GRUB and kernel; docs/netboot.md.")
       .optional("kernel_args", &Profile::kernel_args, listOf(text(kKernelArgument)),
                 "Arguments of its kernel, in the RAM OS and installed.")
+      .optional("network", &Profile::network, object(nodeNetworkSpec),
+                "The whole network of its installed system; absent: the NIC that boots, with its "
+                "provisioning address.")
       .optional("mounts", &Profile::mounts, listOf(reference("file_systems")),
                 "The file systems that it mounts.")
       .optional("disk", &Profile::disk, text(kDisk),

@@ -19,6 +19,11 @@ namespace {
 constexpr TextFormat kPlaceName{"a name of at most 32 lower-case letters, digits and '-'",
                                 "^[a-z0-9][a-z0-9-]{0,31}$", "row-a"};
 
+constexpr TextFormat kCidr6{"an IPv6 network in CIDR form", R"(^[0-9a-fA-F:]+/\d{1,3}$)",
+                            "fd00:30::/64", acceptAny};
+constexpr TextFormat kIpv6{"an IPv6 address", "^[0-9a-fA-F:]+$", "fd00:30::1", acceptAny};
+constexpr int kMinNetworkMtu = 576, kMaxNetworkMtu = 9'978;
+
 constexpr std::size_t kMaxControllers = 8;  ///< as agents take them
 
 using Range = std::optional<std::pair<Ipv4, Ipv4>>;
@@ -234,7 +239,44 @@ void checkControllers(Network& network, const Value& map, const Value& range, Re
   }
 }
 
+void checkIpv6(const Network& network, const Value& map, Reader& reader) {
+  if (network.cidr6 && network.cidr6->network.isV4())
+    reader.error(place(map, "cidr6"), "cidr6 is an IPv4 network", "write it as cidr");
+  if (!network.gateway6) return;
+  if (network.gateway6->isV4())
+    reader.error(place(map, "gateway6"), "gateway6 is an IPv4 address", "write it as gateway");
+  else if (network.cidr6 && !network.gateway6->isLinkLocal() &&
+           !network.cidr6->contains(*network.gateway6))
+    reader.error(
+        place(map, "gateway6"),
+        fmt::format("the gateway {} is outside {}", network.gateway6->str(), network.cidr6->str()),
+        "use an address of the network, or a link-local one");
+}
+
+void checkPool(const Network& network, const Value& map, Reader& reader) {
+  if (!network.pool) return;
+  const Value& where = place(map, "pool");
+  if (network.pool->base && network.name == "provisioning")
+    reader.error(place(where, "base"), "provisioning addresses are those that nodes declare",
+                 "remove base; base6 is of use here");
+  else if (network.pool->base && !network.cidr.contains(network.pool->base->v4()))
+    reader.error(place(where, "base"),
+                 fmt::format("the pool's base {} is outside {}", network.pool->base->str(),
+                             network.cidr.str()),
+                 "use an address of the network");
+  if (!network.pool->base6) return;
+  if (!network.cidr6)
+    reader.error(place(where, "base6"), "the network has no IPv6", "add cidr6, or remove base6");
+  else if (!network.cidr6->contains(*network.pool->base6))
+    reader.error(place(where, "base6"),
+                 fmt::format("the pool's base {} is outside {}", network.pool->base6->str(),
+                             network.cidr6->str()),
+                 "use an address of the network");
+}
+
 void checkNetwork(Network& network, const Value& map, Reader& reader) {
+  checkIpv6(network, map, reader);
+  checkPool(network, map, reader);
   if (network.gateway)
     checkInside(network, *network.gateway, "gateway", place(map, "gateway"), reader);
   const Value& where = place(place(map, "dhcp"), "range");
@@ -259,6 +301,14 @@ ObjectSpec make_networkSpec() {
                 "store. One of them serves, the others stand by; docs/two-hosts.md.")
       .optional("gateway", &Network::gateway, text(kIpv4), "Default route of the nodes.")
       .optional("dns", &Network::dns, listOf(text(kIpv4)), "Name servers of the nodes.")
+      .optional("cidr6", &Network::cidr6, text(kCidr6),
+                "IPv6 of installed nodes on this network; they are provisioned over IPv4.")
+      .optional("gateway6", &Network::gateway6, text(kIpv6),
+                "IPv6 default route of the nodes: in cidr6, or link-local.")
+      .optional("mtu", &Network::mtu, integer(kMinNetworkMtu, kMaxNetworkMtu),
+                "Largest packet of nodes' interfaces on it, in bytes; of profiles with network.")
+      .optional("pool", &Network::pool, object(addressPoolSpec),
+                "Where nodes get their addresses on it, where they say none themselves.")
       .optional("image_mirrors", &Network::image_mirrors, listOf(text(kMirror)),
                 "Base URLs of servers that have the controller's /images too (an nginx cache, "
                 "say); nodes ask all at once, and drop one that lies.")
@@ -277,6 +327,7 @@ ObjectSpec make_networkSpec() {
       .optional("subnets", &Network::subnets, mapOf(object(subnetSpec), kPlaceName),
                 "Its parts behind routers, by name.")
       .printsAlways({"controller", "dns", "dhcp"})
+      .needs("gateway6", "cidr6")
       .check(checkNetwork)
       .spec();
 }

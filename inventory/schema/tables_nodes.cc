@@ -3,6 +3,7 @@
 #include "inventory/model/bmc_identity.h"
 #include "inventory/model/bmc_trust.h"
 #include "inventory/model/node.h"
+#include "inventory/model/node_network.h"
 #include "inventory/schema/binding.h"
 #include "inventory/schema/declared.h"
 #include "inventory/schema/formats.h"
@@ -27,6 +28,12 @@ constexpr TextFormat kAccepted{
     "what identifies the machine",
     R"(^((chassis-serial|system-uuid|manager-serial|manager-uuid|service-uuid)=[^ ]+)( (chassis-serial|system-uuid|manager-serial|manager-uuid|service-uuid)=[^ ]+)*$)",
     "chassis-serial=1234567890", checkAccepted};
+constexpr TextFormat kNics{"NAME=MAC, divided by blanks", R"(^\S+=\S+( +\S+=\S+)*$)",
+                           "data0=52:54:00:20:01:01", acceptAny};
+constexpr TextFormat kNodeAddresses{"NETWORK=ADDRESS, divided by blanks",
+                                    R"(^\S+=\S+( +\S+=\S+)*$)", "storage=10.30.0.7", acceptAny};
+constexpr TextFormat kPorts{"NAME=SWITCH:PORT, divided by blanks",
+                            R"(^\S+=\S+:\S+( +\S+=\S+:\S+)*$)", "data0=leaf1:swp7", acceptAny};
 constexpr std::string_view kAcceptDoc =
     "What identifies the machine where its BMC reports neither its serial nor a MAC: "
     "chassis-serial=, system-uuid=, manager-serial=, manager-uuid= or service-uuid= and the value "
@@ -143,6 +150,28 @@ void addNodeFields(Table<T>& table, bool complete) {
   add("switch", false, &Node::switch_name, text(kWord),
       "The switch that the NIC that boots is cabled to, as LLDP names it.");
   add("port", false, &Node::switch_port, text(kWord), "The switch's port, as LLDP names it.");
+  const auto links = [&](std::string_view key, const TextFormat& format, std::string_view doc,
+                         void (*read)(Node&, const Value&, const Shape&, Reader&), auto member) {
+    table.custom(key, false, text(format), doc,
+                 [read](T& node, const Value& value, const Shape& shape, Reader& reader) {
+                   read(node, value, shape, reader);
+                 });
+    table.prints([member](const T& node, const Printer&) -> Json {
+      return node.links ? Json(str((*node.links).*member)) : Json("");
+    });
+  };
+  links("nics", kNics,
+        "MACs of Ethernets that its profile matches by mac: NAME=MAC, several divided by blanks.",
+        readNodeNics, &NodeLinks::nics);
+  links(
+      "addresses", kNodeAddresses,
+      "Its addresses on other networks, instead of those of their pools: NETWORK=ADDRESS, several "
+      "divided by blanks.",
+      readNodeAddresses, &NodeLinks::addresses);
+  links("ports", kPorts,
+        "Where its Ethernets are cabled, as LLDP names both: NAME=SWITCH:PORT, several divided by "
+        "blanks.",
+        readNodePorts, &NodeLinks::ports);
 }
 
 ObjectSpec make_nodeRowSpec() {
@@ -169,7 +198,7 @@ void checkGroup(NodeGroup& group, const Value& map, Reader& reader) {
   if (!map.find("from")) return;
   for (std::string_view key :
        {"unit", "mac", "address", "bmc", "bmc_accept", "bmc_system", "bmc_pin", "bmc_ca",
-        "bmc_ssh_key", "bmc_credential", "serial", "switch", "port"})
+        "bmc_ssh_key", "bmc_credential", "serial", "switch", "port", "nics", "addresses", "ports"})
     if (const Value* found = map.findKey(key))
       reader.error(*found, fmt::format("nodes: \"{}\" belongs into {}", key, shorten(group.from)),
                    "remove the key here");
@@ -184,7 +213,8 @@ ObjectSpec make_nodeGroupSpec() {
       .optional("from", &NodeGroup::from, text(kPath),
                 "A CSV file with the columns name, rack, unit, mac, address, bmc, bmc_accept, "
                 "bmc_system, "
-                "bmc_pin, bmc_ca, bmc_ssh_key, bmc_credential, serial, switch, port.");
+                "bmc_pin, bmc_ca, bmc_ssh_key, bmc_credential, serial, switch, port, nics, "
+                "addresses, ports.");
   addNodeFields(table, false);
   return table.check(checkGroup).spec();
 }

@@ -3,6 +3,7 @@
 
 #include "inventory/model/cluster.h"
 #include "inventory/model/hardware.h"
+#include "inventory/model/node_network.h"
 #include "inventory/model/profile.h"
 #include "tests/provision/clusters.h"
 
@@ -87,13 +88,71 @@ struct CablingTest : ::testing::Test {
     return evaluateCabling(nodes[0], hardware, listened, nodes);
   }
   std::vector<inventory::Node> nodes = twoNodes().nodes;
+  inventory::Profile profile;
   wire::Hardware hardware;
 };
+
+/// Two Ethernets beside the one that boots, one found by its place and one by its MAC.
+struct FurtherCablingTest : CablingTest {
+  FurtherCablingTest() {
+    inventory::NodeNetworkSpec network;
+    inventory::DeclaredEthernet by_place, by_mac;
+    by_place.name = "data0", by_place.match = *inventory::NicMatch::parse("pci:0000:18:00.0");
+    by_mac.name = "data1", by_mac.match = *inventory::NicMatch::parse("mac");
+    network.ethernets = {by_place, by_mac};
+    profile.network = network;
+    inventory::NodeLinks links;
+    links.nics = *inventory::parseNics("data1=52:54:00:00:01:02");
+    links.ports = *inventory::parsePorts("data0=leaf1:swp1 data1=leaf2:swp1");
+    nodes[0].links = links;
+    nodes[0].switch_name.clear(), nodes[0].switch_port.clear();
+    hardware.parts.push_back({"nic", "0000:18:00.0", "MT2910", "52:54:00:00:01:01", "", 0});
+    hardware.neighbours = {{"enp24s0", "52:54:00:00:01:01", "leaf1.example.com", "swp1"},
+                           {"enp25s0", "52:54:00:00:01:02", "leaf2", "swp1"}};
+  }
+  std::vector<Mismatch> further(bool listened = true) {
+    return evaluateFurtherCabling(nodes[0], profile, hardware, listened);
+  }
+};
+
+TEST_F(FurtherCablingTest, eachIsFoundByPlaceOrMac) {
+  EXPECT_THAT(further(), IsEmpty());
+  EXPECT_TRUE(declaresCabling(nodes[0]));
+  EXPECT_FALSE(needsNeighbour(nodes[0], profile, hardware));
+}
+
+TEST_F(FurtherCablingTest, swappedCablesAreTold) {
+  std::swap(hardware.neighbours[0].switch_name, hardware.neighbours[1].switch_name);
+  EXPECT_THAT(textsOf(further()),
+              ElementsAre("data0 is cabled to leaf2 port swp1, declared is leaf1 port swp1",
+                          "data1 is cabled to leaf1.example.com port swp1, declared is leaf2 port "
+                          "swp1"));
+}
+
+TEST_F(FurtherCablingTest, silenceCountsOnlyAfterListening) {
+  hardware.neighbours.pop_back();
+  EXPECT_THAT(further(false), IsEmpty());
+  EXPECT_TRUE(needsNeighbour(nodes[0], profile, hardware));
+  EXPECT_THAT(textsOf(further()), ElementsAre(HasSubstr("data1 receives no LLDP")));
+}
+
+/// Members of a bond have the bond's MAC in the installed system.
+TEST_F(FurtherCablingTest, inTheInstalledSystemItGoesByName) {
+  for (auto& neighbour : hardware.neighbours) neighbour.mac = "52:54:00:00:01:01";
+  hardware.neighbours[0].nic = "data0", hardware.neighbours[1].nic = "data1";
+  EXPECT_THAT(further(), IsEmpty());
+}
+
+TEST_F(FurtherCablingTest, theDigestMovesWithTheDeclaration) {
+  const auto before = expectationDigest(nodes[0], profile);
+  nodes[0].links->ports = *inventory::parsePorts("data0=leaf1:swp2 data1=leaf2:swp1");
+  EXPECT_NE(expectationDigest(nodes[0], profile), before);
+}
 
 TEST_F(CablingTest, theDeclaredPortFitsWithOrWithoutADomain) {
   hardware.neighbours = {{"eth0", "", "LEAF1.dc.example.com", "ethernet1/5"}};
   EXPECT_THAT(evaluate(), IsEmpty());
-  EXPECT_FALSE(needsNeighbour(nodes[0], hardware));
+  EXPECT_FALSE(needsNeighbour(nodes[0], profile, hardware));
 }
 
 TEST_F(CablingTest, swappedCablesNameTheOtherNode) {
@@ -110,13 +169,13 @@ TEST_F(CablingTest, swappedCablesNameTheOtherNode) {
 
 TEST_F(CablingTest, silenceCountsOnlyAfterListening) {
   EXPECT_THAT(evaluate(false), IsEmpty());
-  EXPECT_TRUE(needsNeighbour(nodes[0], hardware));
+  EXPECT_TRUE(needsNeighbour(nodes[0], profile, hardware));
   EXPECT_THAT(evaluate()[0].text, HasSubstr("receives no LLDP"));
   hardware.neighbours = {{"eth7", "", "leaf1", "Ethernet1/5"}};
   EXPECT_EQ(evaluate().size(), 1u) << "another NIC's neighbour is not this one's";
   nodes[0].switch_name.clear(), nodes[0].switch_port.clear();
   EXPECT_THAT(evaluate(), IsEmpty());
-  EXPECT_FALSE(needsNeighbour(nodes[0], hardware));
+  EXPECT_FALSE(needsNeighbour(nodes[0], profile, hardware));
 }
 
 TEST_F(CablingTest, anotherNodesSerialOrMacIsAMixUp) {

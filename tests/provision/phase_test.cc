@@ -6,8 +6,10 @@
 #include "inventory/model/firmware.h"
 #include "inventory/model/images.h"
 #include "inventory/model/networks.h"
+#include "inventory/model/node_network.h"
 #include "inventory/model/profile.h"
 #include "tests/provision/phase_rack.h"
+#include "wire/write_image.h"
 
 #include <fmt/format.h>
 
@@ -538,6 +540,26 @@ TEST_F(ProvisionPhaseTest, taskOfAnImageLeavesTheAddressToDhcpWhereNoneIsDeclare
   const auto task = imageTask();
   EXPECT_EQ(task["address_cidr"], "dhcp");
   EXPECT_FALSE(task.contains("dns") || task.contains("gateway"));
+}
+
+TEST_F(ProvisionPhaseTest, taskOfAnImageHasTheWholeNetworkWhereItIsDeclared) {
+  inventory::Network storage;
+  storage.name = "storage";
+  storage.cidr = *Cidr::parse("10.30.0.0/16");
+  storage.pool.emplace().base = *IpAddress::parse("10.30.0.0");
+  cluster.networks.push_back(storage);
+  inventory::DeclaredEthernet boot, data;
+  boot.name = "boot", boot.match = *inventory::NicMatch::parse("provisioning");
+  data.name = "data0", data.match = *inventory::NicMatch::parse("pci:0000:18:00.0");
+  data.addresses = {"storage"};
+  cluster.profiles["uefi"].network.emplace().ethernets = {boot, data};
+  startWriting();
+  const auto task = wire::parseWriteImageParams(imageTask().dump());
+  ASSERT_TRUE(task) << task.error().str();
+  ASSERT_TRUE(task->network);
+  EXPECT_EQ(task->network->find("boot")->mac, "52:54:00:00:00:01");
+  EXPECT_THAT(task->network->find("data0")->addresses, ElementsAre("10.30.1.1/16"));
+  EXPECT_THAT(task->network->provisioning.controllers, ElementsAre("10.20.0.1"));
 }
 
 }  // namespace

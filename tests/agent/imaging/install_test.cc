@@ -54,7 +54,7 @@ class InstallTest : public testing::Test {
 TEST_F(InstallTest, theSystemKnowsItselfAndItsController) {
   ASSERT_TRUE(configure());
   EXPECT_EQ(at("etc/hostname"), "gpu001\n");
-  EXPECT_THAT(at("etc/hosts"), HasSubstr("127.0.1.1 gpu001\n"));
+  EXPECT_THAT(at("etc/hosts"), HasSubstr("::1 localhost ip6-localhost ip6-loopback\n"));
   EXPECT_EQ(at("etc/machine-id"), "");
   EXPECT_THAT(at("etc/fstab"), HasSubstr("PARTUUID=ROOT-UUID / ext4"));
   const auto agent = nlohmann::json::parse(at("etc/muster/agent.json"));
@@ -131,6 +131,40 @@ TEST_F(InstallTest, systemsWithNetworkManagerOnlyGetItsFile) {
   std::filesystem::remove(root_ / file);
   ASSERT_TRUE(configure());
   EXPECT_FALSE(std::filesystem::exists(root_ / file)) << "one of them brings the interface up";
+}
+
+/// Who asks for the own name to tell others where it is must not tell them to call themselves.
+TEST_F(InstallTest, theOwnNameLeadsToTheAddressThatOthersUse) {
+  ASSERT_TRUE(configure());
+  EXPECT_EQ(at("etc/hosts"), "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
+      << "by DHCP: the address is not known yet";
+  params_.address_cidr = "10.20.0.11/16";
+  ASSERT_TRUE(configure());
+  EXPECT_THAT(at("etc/hosts"), testing::EndsWith("\n10.20.0.11 gpu001\n"));
+  EXPECT_THAT(at("etc/hosts"), Not(HasSubstr("127.0.1.1")));
+}
+
+TEST_F(InstallTest, aDeclaredNetworkReplacesThatOfTheProvisioningNic) {
+  ASSERT_TRUE(configure());
+  const std::string single = "etc/systemd/network/10-muster-provisioning.network";
+  EXPECT_NE(at(single), "(missing)");
+  params_.address_cidr = "10.20.0.11/16";
+  auto& network = params_.network.emplace();
+  network.provisioning = {"52:54:00:00:00:01", "boot", "10.20.0.11/16", {}, {"10.20.0.1"}};
+  network.search = {"hall-2.example.com"};
+  wire::NetworkLink boot;
+  boot.name = "boot";
+  boot.mac = "52:54:00:00:00:01";
+  boot.addresses = {"10.20.0.11/16"};
+  network.links = {boot};
+  ASSERT_TRUE(configure());
+  EXPECT_EQ(at(single), "(missing)") << "by its MAC it would fit bonds and VLANs over the NIC too";
+  EXPECT_THAT(at("etc/systemd/network/10-muster-boot.network"),
+              testing::AllOf(HasSubstr("Name=boot"), HasSubstr("Address=10.20.0.11/16")));
+  EXPECT_THAT(at("etc/systemd/network/10-muster-boot.link"),
+              HasSubstr("PermanentMACAddress=52:54:00:00:00:01"));
+  EXPECT_EQ(at("etc/muster/network.json"), wire::toJson(network)) << "for the check after boot";
+  EXPECT_THAT(at("etc/hosts"), HasSubstr("10.20.0.11 gpu001.hall-2.example.com gpu001\n"));
 }
 
 TEST_F(InstallTest, canBeDoneAgain) {

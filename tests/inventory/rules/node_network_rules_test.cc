@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is wrong with a node's network: each with its place and what to do, all at once.
+#include "tests/inventory/network_fixture.h"
+
+#include "inventory/model/cluster.h"
+
+namespace muster::inventory {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+class NodeNetworkRulesTest : public NodeNetworkFixture {
+ protected:
+  std::vector<std::string> saying(std::string_view old_text, std::string_view new_text) {
+    return lines(loadYaml(changed(old_text, new_text)));
+  }
+  std::vector<std::string> sayingOf(const std::string& text) { return lines(loadYaml(text)); }
+};
+
+TEST_F(NodeNetworkRulesTest, theFixtureIsGood) { EXPECT_THAT(sayingOf(yaml()), IsEmpty()); }
+
+TEST_F(NodeNetworkRulesTest, aBondHasTwoMembersAtLeast) {
+  EXPECT_THAT(saying("[data0, data1]", "[data0]"),
+              ElementsAre(AllOf(HasSubstr("the bond bond0 has 1 member"),
+                                HasSubstr("name at least two Ethernets"))));
+}
+
+TEST_F(NodeNetworkRulesTest, anEthernetIsInOneBond) {
+  EXPECT_THAT(saying("bonds: {", "bonds: {bond1: {interfaces: [data1, data0]}, "),
+              ElementsAre(HasSubstr("data1 is in the bonds bond0 and bond1"),
+                          HasSubstr("data0 is in the bonds bond0 and bond1")));
+}
+
+TEST_F(NodeNetworkRulesTest, membersAreEthernetsOfTheProfile) {
+  EXPECT_THAT(saying("[data0, data1]", "[data0, dta1]"),
+              ElementsAre(AllOf(HasSubstr("dta1 is no Ethernet of this profile"),
+                                HasSubstr("did you mean \"data1\"?"))));
+  EXPECT_THAT(saying("[data0, data1]", "[data0, stor]"),
+              ElementsAre(HasSubstr("a bond is made of Ethernets alone")));
+  EXPECT_THAT(saying("[data0, data1]", "[data0, data0]"),
+              ElementsAre(HasSubstr("data0 is in the bond bond0 twice")));
+  EXPECT_THAT(saying("data0: {match: \"pci:0000:18:00.0\"}",
+                     "data0: {match: \"pci:0000:18:00.0\", mtu: 9000}"),
+              ElementsAre(AllOf(HasSubstr("data0 is a member of the bond bond0, which has the mtu"),
+                                HasSubstr("move it to bond0"))));
+}
+
+/// Firmware speaks no LACP: a switch that insists on it never lets the node boot again.
+TEST_F(NodeNetworkRulesTest, theNicThatBootsIsInABondOnlyWithAWayBack) {
+  const auto bond = [](std::string_view keys) {
+    return yaml(
+        "{ethernets: {boot: {match: provisioning}, second: {match: "
+        "\"pci:0000:18:00.1\"}}, bonds: {uplink: {interfaces: [boot, second]" +
+        std::string(keys) + "}}}");
+  };
+  EXPECT_THAT(
+      sayingOf(bond("")),
+      ElementsAre(AllOf(HasSubstr("boot boots the node and is in the bond uplink of mode "
+                                  "802.3ad"),
+                        HasSubstr("switch_fallback: true"), HasSubstr("mode: active-backup"))));
+  EXPECT_THAT(sayingOf(bond(", mode: balance-xor")), ElementsAre(HasSubstr("balance-xor")));
+  EXPECT_THAT(sayingOf(bond(", switch_fallback: true")), IsEmpty());
+  EXPECT_THAT(sayingOf(bond(", mode: active-backup")), IsEmpty());
+}
+
+TEST_F(NodeNetworkRulesTest, oneNicBoots) {
+  EXPECT_THAT(saying("boot: {match: provisioning}, ", ""),
+              Contains(AllOf(HasSubstr("no Ethernet is the NIC that boots"),
+                             HasSubstr("add boot: {match: provisioning}"))));
+  EXPECT_THAT(saying("data0: {match: \"pci:0000:18:00.0\"}", "data0: {match: provisioning}"),
+              Contains(HasSubstr("boot and data0 both match provisioning")));
+  EXPECT_THAT(saying("pci:0000:3b:00.0", "pci:0000:18:00.0"),
+              ElementsAre(HasSubstr("data0 and data1 are the same NIC")));
+}
+
+TEST_F(NodeNetworkRulesTest, vlansLieOnSomethingOnceAndFit) {
+  EXPECT_THAT(saying("link: bond0", "link: bond1"),
+              ElementsAre(AllOf(HasSubstr("bond1 is no Ethernet or bond of this profile"),
+                                HasSubstr("did you mean \"bond0\"?"))));
+  EXPECT_THAT(saying("link: bond0", "link: data0"),
+              ElementsAre(AllOf(HasSubstr("data0 is a member of the bond bond0"),
+                                HasSubstr("write link: bond0"))));
+  EXPECT_THAT(saying("vlans: {", "vlans: {more: {id: 31, link: stor}, "),
+              ElementsAre(HasSubstr("stor is a VLAN itself")));
+  EXPECT_THAT(saying("vlans: {", "vlans: {more: {id: 30, link: bond0}, "),
+              ElementsAre(HasSubstr("more and stor are both VLAN 30 on bond0")));
+  EXPECT_THAT(saying("id: 30", "id: 4095"), ElementsAre(HasSubstr("from 1 to 4094")));
+  EXPECT_THAT(saying("id: 30", "id: 0"), ElementsAre(HasSubstr("from 1 to 4094")));
+  EXPECT_THAT(saying("data1], mtu: 9000", "data1]"),
+              ElementsAre(AllOf(HasSubstr("the MTU 9000 of the VLAN stor is above the 1500 of "
+                                          "bond0 below it"),
+                                HasSubstr("write mtu: 9000 for bond0 too"))));
+  EXPECT_THAT(saying("data1], mtu: 9000", "data1], mtu: 70000"),
+              Contains(HasSubstr("a whole number from")));
+}
+
+TEST_F(NodeNetworkRulesTest, namesAreFreeAndNotTheKernels) {
+  EXPECT_THAT(saying("stor: {id", "bond0: {id"), Contains(HasSubstr("two links are named bond0")));
+  for (const auto* name : {"eth0", "lo", "a-name-of-sixteen", "sp ace"})
+    EXPECT_THAT(saying("stor: {id", fmt::format("\"{}\": {{id", name)), ::testing::SizeIs(1))
+        << name;
+}
+
+TEST_F(NodeNetworkRulesTest, aNetworkIsOnOneLink) {
+  EXPECT_THAT(
+      saying("data1], mtu: 9000", "data1], mtu: 9000, addresses: [storage]"),
+      ElementsAre(HasSubstr("the node has its address on network storage on bond0 already")));
+  EXPECT_THAT(saying("addresses: [storage]", "addresses: [provisioning]"),
+              ElementsAre(HasSubstr("the provisioning address is on boot, not on stor")));
+  EXPECT_THAT(saying("addresses: [storage]", "addresses: [storge]"),
+              ElementsAre(AllOf(HasSubstr("\"storge\" is not declared under networks"),
+                                HasSubstr("storage"))));
+}
+
+TEST_F(NodeNetworkRulesTest, routesLeadSomewhereAndOneIsTheDefault) {
+  const auto with_route = [&](std::string_view route) {
+    return saying("addresses: [storage]",
+                  "addresses: [storage], routes: [" + std::string(route) + "]");
+  };
+  EXPECT_THAT(with_route("{to: 10.40.0.0/16, via: 10.30.0.1}"), IsEmpty());
+  EXPECT_THAT(with_route("{to: 10.40.0.0/16, via: 10.31.0.1}"),
+              ElementsAre(HasSubstr("the gateway 10.31.0.1 is on no network of stor")));
+  EXPECT_THAT(with_route("{to: 10.40.0.0/16, via: \"fd00:30::1\"}"),
+              ElementsAre(HasSubstr("is not of the family")));
+  EXPECT_THAT(with_route("{to: default, via: 10.30.0.1}"),
+              ElementsAre(AllOf(HasSubstr("two default routes of the same metric: by network "
+                                          "provisioning and by 10.30.0.1"),
+                                HasSubstr("give one a metric"))));
+  EXPECT_THAT(with_route("{to: default, via: 10.30.0.1, metric: 200}"), IsEmpty());
+  EXPECT_THAT(with_route("{to: default, via: \"fd00:30::1\"}"), IsEmpty())
+      << "the only one of IPv6";
+  EXPECT_THAT(with_route("{to: 10.40.0.1/16, via: 10.30.0.1}"),
+              ElementsAre(HasSubstr("host bits")));
+  EXPECT_THAT(with_route("{to: \"fd00:40::/64\", via: \"fe80::1\"}"), IsEmpty());
+  EXPECT_THAT(saying("data1], mtu: 9000",
+                     "data1], mtu: 9000, routes: [{to: \"fd00:40::/64\", via: \"fe80::1\"}]"),
+              ElementsAre(HasSubstr("the gateway fe80::1 is on no network of bond0")))
+      << "it has no IPv6";
+  EXPECT_THAT(saying("id: 30, link: bond0, addresses: [storage]}}",
+                     "id: 30, link: bond0}}, default_route: storage"),
+              ElementsAre(HasSubstr("no link has an address on network storage")));
+}
+
+TEST_F(NodeNetworkRulesTest, poolsLieInTheirNetwork) {
+  const auto pool = [&](std::string_view old_text, std::string_view new_text) {
+    return sayingOf(with(old_text, new_text, yaml()));
+  };
+  EXPECT_THAT(pool("base: 10.30.0.0", "base: 10.31.0.0"),
+              ElementsAre(HasSubstr("the pool's base 10.31.0.0 is outside 10.30.0.0/16")));
+  EXPECT_THAT(pool("base6: \"fd00:30::\"", "base6: \"fd00:31::\""),
+              ElementsAre(HasSubstr("is outside fd00:30::/64")));
+  EXPECT_THAT(pool("cidr6: \"fd00:30::/64\", ", ""), ::testing::Not(IsEmpty()));
+  EXPECT_THAT(pool("gateway6: \"fd00:30::fffe\"", "gateway6: \"fd00:31::1\""),
+              ElementsAre(HasSubstr("the gateway fd00:31::1 is outside fd00:30::/64")));
+  EXPECT_THAT(pool("base: 10.30.0.0", "base: 10.30.255.0"),
+              ElementsAre(StartsWith("cluster.yaml:34:13: error: login1: the address 10.31.1.1 is "
+                                     "outside 10.30.0.0/16"),
+                          StartsWith("racks.csv:2:1: error: gpu001: the address 10.31.0.1 is"),
+                          StartsWith("racks.csv:3:1: error: gpu002: the address 10.31.0.2 is")));
+  EXPECT_THAT(pool("pool: {base: 10.30.0.0, base6: \"fd00:30::\"}, ", ""),
+              ElementsAre(AllOf(HasSubstr("gpu[001-002],login1: it has no address on network "
+                                          "storage"),
+                                HasSubstr("add pool:"))))
+      << "one message for all of them";
+  EXPECT_THAT(
+      pool("    gateway: 10.20.0.254\n", "    gateway: 10.20.0.254\n    pool: {base: 10.20.0.0}\n"),
+      ElementsAre(HasSubstr("provisioning addresses are those that nodes declare")));
+}
+
+TEST_F(NodeNetworkRulesTest, anAddressIsGivenOnce) {
+  EXPECT_THAT(
+      sayingOf(with("base: 10.30.0.0, base6: \"fd00:30::\"", "base: 10.30.0.0, by: name", yaml())),
+      ElementsAre(AllOf(HasSubstr("the address 10.30.0.1 of login1 is also that of gpu001"),
+                        HasSubstr("a pool by name"))));
+  EXPECT_THAT(sayingOf(with("10.30.255.254", "10.30.1.2", yaml())),
+              ElementsAre(AllOf(HasSubstr("gpu002: the address 10.30.1.2 on network storage is the "
+                                          "gateway's address"))));
+  const auto own = [&](std::string_view keys) {
+    return sayingOf(
+        with("address: 10.20.2.1,", "address: 10.20.2.1, " + std::string(keys) + ",", yaml()));
+  };
+  EXPECT_THAT(own("addresses: \"storage=10.30.1.2\""),
+              ElementsAre(HasSubstr("the address 10.30.1.2 of login1 is also that of gpu002")));
+  EXPECT_THAT(own("addresses: \"storage=10.31.1.2\""), ElementsAre(HasSubstr("is outside")));
+  EXPECT_THAT(own("addresses: \"storage=10.30.0.0\""), ElementsAre(HasSubstr("broadcast")));
+  EXPECT_THAT(own("addresses: \"backup=10.30.1.2\""),
+              ElementsAre(HasSubstr("addresses names the network backup, on which no link")));
+  EXPECT_THAT(own("nics: \"data0=52:54:00:20:00:09\""),
+              ElementsAre(HasSubstr("nics names data0, which its profile finds by match: pci:")));
+  EXPECT_THAT(own("nics: \"data7=52:54:00:20:00:09\""),
+              ElementsAre(HasSubstr("nics names data7, which is no Ethernet")));
+  EXPECT_THAT(own("ports: \"data7=leaf1:1\""), ElementsAre(HasSubstr("ports names data7")));
+  EXPECT_THAT(own("ports: \"data0=leaf1:1 data1=leaf1:1\""),
+              ElementsAre(HasSubstr("the switch port leaf1 1 of login1 is there twice")));
+}
+
+TEST_F(NodeNetworkRulesTest, aMacIsGivenOnce) {
+  const auto by_mac = changed("data1: {match: \"pci:0000:3b:00.0\"}", "data1: {match: mac}");
+  write("racks.csv",
+        "name,rack,unit,mac,address,bmc,serial,nics\n"
+        "gpu001,r1,10,52:54:00:20:00:01,10.20.1.1,https://10.20.250.1,SN1,data1=52:54:00:20:00:02\n"
+        "gpu002,r1,12,52:54:00:20:00:02,10.20.1.2,https://10.20.250.2,,data1=52:54:00:20:00:03\n");
+  EXPECT_THAT(sayingOf(with("address: 10.20.2.1,",
+                            "address: 10.20.2.1, nics: \"data1=52:54:00:20:00:03\",", by_mac)),
+              ElementsAre(HasSubstr("the MAC 52:54:00:20:00:03 of login1 is also that of gpu002"),
+                          HasSubstr("the MAC 52:54:00:20:00:02 of gpu002 is also that of gpu001")));
+}
+
+TEST_F(NodeNetworkRulesTest, columnsWithoutANetworkMeanNothing) {
+  EXPECT_THAT(complaints("address: 10.20.2.1,", "address: 10.20.2.1, ports: \"data0=leaf1:1\","),
+              ElementsAre(AllOf(HasSubstr("login1: its profile declares no network"),
+                                HasSubstr("add network to the profile"))));
+}
+
+TEST_F(NodeNetworkRulesTest, aNetworkThatCannotBeReadIsNotCalledMissing) {
+  EXPECT_THAT(sayingOf(with("address: 10.20.2.1,", "address: 10.20.2.1, ports: \"data0=leaf1:1\",",
+                            changed("id: 30", "id: 4095"))),
+              ElementsAre(HasSubstr("4095 is out of range")));
+}
+
+TEST_F(NodeNetworkRulesTest, ipv6NetworksDoNotOverlap) {
+  EXPECT_THAT(sayingOf(with("    gateway: 10.20.0.254\n",
+                            "    gateway: 10.20.0.254\n    cidr6: \"fd00:30::/48\"\n", yaml())),
+              ElementsAre(HasSubstr("the networks provisioning (fd00:30::/48) and storage "
+                                    "(fd00:30::/64) overlap")));
+}
+
+TEST_F(NodeNetworkRulesTest, aLiveImageHasNoneYet) {
+  EXPECT_THAT(sayingOf(with("packages: [linux-generic]}}",
+                            "packages: [linux-generic]}, kind: live}", yaml())),
+              ElementsAre(HasSubstr("image noble is live")));
+}
+
+/// Mistakes of several kinds are told together, each where it is.
+TEST_F(NodeNetworkRulesTest, allAtOnceWithTheirPlaces) {
+  EXPECT_THAT(
+      sayingOf(yaml(R"({
+      ethernets: {boot: {match: provisioning}, data0: {match: "pci:0000:18:00.0"}},
+      bonds: {bond0: {interfaces: [data0, data9], primary: data0, mode: active-backup}},
+      vlans: {stor: {id: 30, link: bond9, addresses: [storage]},
+              more: {id: 31, link: data0}}})")),
+      ElementsAre(AllOf(StartsWith("cluster.yaml:30:43:"), HasSubstr("data9")),
+                  AllOf(StartsWith("cluster.yaml:31:36:"), HasSubstr("bond9")),
+                  AllOf(StartsWith("cluster.yaml:32:36:"), HasSubstr("data0 is a member"))));
+}
+
+}  // namespace
+}  // namespace muster::inventory
