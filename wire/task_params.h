@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters of the agent's tasks, once for the controller that prints them and the agent that
 // reads them. Those with an own file: write_image.h, erase_disks.h, device_firmware.h. What only
-// the node can decide on (whether a path may be written, a device is there) the agent's task checks.
+// the node can decide on (whether a path may be written, a device is there) the agent's task
+// checks.
 //
 // toJson: a JSON object as text. parse…: errors are Corrupt (no JSON object) and InvalidInput,
 // which names the member ("params.probes is missing").
