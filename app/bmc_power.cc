@@ -313,13 +313,32 @@ Result<BootOrderResult> bootOrder(const Options& options, const BootOrderRequest
   return done;
 }
 
+Result<void> checkMediaUrl(std::string_view url) {
+  constexpr std::size_t kMaxUrlBytes = 2'048;
+  const auto refused = [](std::string_view why) {
+    return fail(ErrorCode::InvalidInput, fmt::format("the image's URL {}; nothing was done", why));
+  };
+  const auto colon = url.find("://");
+  const auto scheme = url.substr(0, colon == std::string_view::npos ? 0 : colon);
+  if (scheme != "http" && scheme != "https" && scheme != "nfs" && scheme != "smb")
+    return refused("is no URL that a BMC could read: http://, https://, nfs:// or smb://");
+  if (url.size() > kMaxUrlBytes) return refused("has more than 2048 bytes");
+  const bool plain = std::ranges::all_of(url, [](unsigned char c) { return c > ' ' && c < 0x7f; });
+  if (!plain) return refused("has a blank, or a character that is none of ASCII: write it as %XX");
+  const auto rest = url.substr(colon + 3);
+  const auto authority = rest.substr(0, rest.find_first_of("/?#"));
+  if (authority.contains('@') || rest.contains('?') || rest.contains('#'))
+    return refused(
+        "has a password, a query or a fragment, which would stay in the journal and on the BMC's "
+        "page: serve the image without");
+  if (authority.empty() || authority.starts_with(':')) return refused("names no host");
+  if (authority.size() == rest.size() || rest.ends_with('/')) return refused("names no file");
+  return {};
+}
+
 Result<std::vector<bmc::VirtualMedium>> virtualMedia(const Options& options,
                                                      const MediaRequest& request) {
-  if (!request.insert.empty() && request.insert.find("://") == std::string::npos)
-    return fail(ErrorCode::InvalidInput,
-                fmt::format("\"{}\" is no URL that a BMC could read (http://, https://, nfs://, "
-                            "smb://); nothing was done",
-                            request.insert));
+  if (!request.insert.empty()) TRY_OK(checkMediaUrl(request.insert));
   TRY(locked, openFor(options, request.node));
   auto done = changeMedia(*locked.session, request);
   (void)locked.session->controller->run(locked.session->controller->bmcs().close());

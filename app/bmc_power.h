@@ -73,8 +73,11 @@ struct MediaRequest {
   std::string insert;  ///< URL that the BMC reads; "": nothing
   bool eject = false;
 };
-/// Errors: NotFound (node, no virtual CD), InvalidInput (no URL), Conflict (no drive is free),
-/// those of the BMC
+/// Whether a BMC could read an image there, and nothing secret is in it: it lands in the journal
+/// and on the BMC's page. Errors: InvalidInput
+Result<void> checkMediaUrl(std::string_view url);
+/// Errors: NotFound (node, no virtual CD), InvalidInput (checkMediaUrl), Conflict (no drive is
+/// free), those of the BMC
 Result<std::vector<bmc::VirtualMedium>> virtualMedia(const Options& options,
                                                      const MediaRequest& request);
 

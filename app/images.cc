@@ -9,6 +9,7 @@
 #include "lifecycle/model/json.h"
 #include "lifecycle/rollout/record.h"
 #include "provision/images/image_bundle.h"
+#include "provision/images/image_cache.h"
 #include "provision/images/image_store.h"
 
 #include <unistd.h>
@@ -126,8 +127,13 @@ Result<provision::ImageDiff> compareImages(const Options& options, const std::st
   std::string work = (options.cache / "diff-XXXXXX").string();
   if (::mkdtemp(work.data()) == nullptr)
     return fail(ErrorCode::Internal, "cannot make a folder in " + options.cache.string());
+  // While it is held `image gc` leaves the folder alone; of a diff that was killed it is free.
+  const auto lock = provision::BuildLock::take(work + ".lock", [] {});
+  if (!lock) return fail(lock.error());
   auto diff = provision::diffImages(a.folder, b.folder, work);
   TRY_OK(provision::removeTree(work));
+  std::error_code error;
+  std::filesystem::remove(work + ".lock", error);
   return diff;
 }
 

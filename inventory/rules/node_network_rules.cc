@@ -255,6 +255,7 @@ class ProfileLinks {
                       "name a gateway of the same family");
         continue;
       }
+      wayToController(link, route, where);
       const auto networks = networksOf(link);
       const bool reached =
           std::any_of(networks.begin(), networks.end(), [&](const Network* network) {
@@ -270,6 +271,19 @@ class ProfileLinks {
             fmt::format("the gateway {} is on no network of {}", route.via.str(), link.name),
             "move the route to the link with that network, or correct via");
     }
+  }
+
+  /// A route as narrow as the provisioning network, or narrower, wins over the NIC that boots.
+  void wayToController(const DeclaredLink& link, const DeclaredRoute& route, const Value& where) {
+    const auto* provisioning = networkNamed(cluster_, kProvisioning);
+    if (!provisioning || !route.to.network || link.name == spec_.provisioningLink()) return;
+    const IpNetwork own(provisioning->cidr);
+    if (route.to.network->prefix_bits < own.prefix_bits || !own.overlaps(*route.to.network)) return;
+    reader_.error(place(where, "to"),
+                  fmt::format("the route to {} leads away from the provisioning network {}: the "
+                              "node would lose its controller",
+                              route.to.str(), own.str()),
+                  "remove it, or route what is beyond that network only");
   }
 
   void defaultRoutes() {
@@ -386,10 +400,10 @@ class GivenToNodes {
     if (fresh) return;
     const Node& other = *first->second;
     // Of the keys mac and address both nodes have been told already (rules.cc).
-    if ((kind == "MAC" && node.mac.str() == what && other.mac.str() == what) ||
-        (kind == "address" && node.address.str() == what && other.address.str() == what))
-      return;
     const bool self = &other == &node;
+    if (!self && ((kind == "MAC" && node.mac.str() == what && other.mac.str() == what) ||
+                  (kind == "address" && node.address.str() == what && other.address.str() == what)))
+      return;
     error(node,
           self ? fmt::format("the {} {} of {} is there twice", kind, what, node.name.str())
                : fmt::format("the {} {} of {} is also that of {}", kind, what, node.name.str(),

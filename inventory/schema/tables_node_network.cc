@@ -28,8 +28,11 @@ Result<void> checkInterface(std::string_view text) {
     return text.size() > prefix.size() && text.starts_with(prefix) &&
            text.find_first_not_of("0123456789", prefix.size()) == std::string_view::npos;
   };
-  if (text == "lo" || text == "all" || text == "default" || numbered("eth") || numbered("wlan") ||
-      numbered("ib"))
+  if (text.find_first_not_of("0123456789") == std::string_view::npos)
+    return fail(ErrorCode::InvalidInput,
+                "a number is taken for an interface's index; give a name, for example data0");
+  if (text == "lo" || text == "all" || text == "bonding_masters" || text == "default" ||
+      numbered("eth") || numbered("wlan") || numbered("ib"))
     return fail(ErrorCode::InvalidInput,
                 "the kernel gives this name itself; choose another one, for example data0");
   return {};

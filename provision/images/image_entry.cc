@@ -138,10 +138,14 @@ std::vector<std::string> faultsOf(const fs::path& entry, const io::SigningKey& k
   if (!index) return {index.error().str()};
   const std::string digest = io::sha256Hex(*canonical);
   std::error_code error;
+  bool is_signed = false;
   for (const auto& file : fs::directory_iterator(entry, error))
-    if (const auto signer = signerOf(file.path().filename()))
+    if (const auto signer = signerOf(file.path().filename())) {
+      is_signed = true;
       if (auto fault = faultOfSignature(entry, *signer, digest, key))
         faults.push_back(std::move(*fault));
+    }
+  if (!is_signed) faults.push_back("nobody has signed it: build or import it again");
   auto of_pack = wrongChunks(*index, entry / kPackFile, threads);
   faults.insert(faults.end(), of_pack.begin(), of_pack.end());
   return faults;

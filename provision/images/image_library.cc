@@ -138,6 +138,12 @@ std::vector<fs::path> leftovers(const fs::path& cache) {
       fs::path lock = folder.path();
       if (BuildLock::isFree(lock.replace_extension(".lock"))) found.push_back(folder.path());
     }
+  for (const auto& folder : fs::directory_iterator(cache, error)) {
+    const auto name = folder.path().filename().string();
+    if (!name.starts_with("diff-") || !folder.is_directory(error)) continue;
+    fs::path lock = folder.path();
+    if (BuildLock::isFree(lock.replace_extension(".lock"))) found.push_back(folder.path());
+  }
   std::sort(found.begin(), found.end());
   return found;
 }

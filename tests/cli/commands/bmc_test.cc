@@ -169,6 +169,20 @@ TEST_F(BmcCommands, bootOrderLedAndVirtualCdAreShownOrSaidToBeMissing) {
   const auto no_url = folder_.muster({"bmc", "media", "gpu001", "--insert", "ipxe.iso"});
   EXPECT_NE(no_url.code, 0);
   EXPECT_THAT(no_url.err, HasSubstr("is no URL"));
+  for (const auto& [url, said] :
+       {std::pair<std::string, const char*>{"file:///etc/passwd", "is no URL"},
+        {"http://h/a b.iso", "has a blank"},
+        {"http://user:s3cret@h/x.iso", "has a password"},
+        {"http://h/x.iso?token=s3cret", "has a password, a query"},
+        {"http://", "names no host"},
+        {"http://h", "names no file"},
+        {"http://h/" + std::string(3'000, 'x'), "2048 bytes"}}) {
+    const auto refused = folder_.muster({"bmc", "media", "gpu001", "--insert", url});
+    EXPECT_NE(refused.code, 0) << url;
+    EXPECT_THAT(refused.err, HasSubstr(said));
+    EXPECT_THAT(refused.err, ::testing::Not(HasSubstr("s3cret")));
+  }
+  EXPECT_THAT(folder_.muster({"--json", "events"}).out, ::testing::Not(HasSubstr("s3cret")));
   bmc_.expect({.method = "GET",
                .path = "/redfish/v1/Systems/system",
                .merge = {{"LocationIndicatorActive", true}},

@@ -211,6 +211,47 @@ TEST_F(NodeNetworkRulesTest, aMacIsGivenOnce) {
                           HasSubstr("the MAC 52:54:00:20:00:02 of gpu002 is also that of gpu001")));
 }
 
+/// A LACP bond with it would get round the rule of the NIC that boots.
+TEST_F(NodeNetworkRulesTest, theNicThatBootsIsNoOtherNicOfItsNode) {
+  const auto by_mac = changed("data1: {match: \"pci:0000:3b:00.0\"}", "data1: {match: mac}");
+  write("racks.csv",
+        "name,rack,unit,mac,address,bmc,serial,nics\n"
+        "gpu001,r1,10,52:54:00:20:00:01,10.20.1.1,https://10.20.250.1,SN1,data1=52:54:00:20:00:01\n"
+        "gpu002,r1,12,52:54:00:20:00:02,10.20.1.2,https://10.20.250.2,,data1=52:54:00:20:00:03\n");
+  EXPECT_THAT(sayingOf(with("address: 10.20.2.1,",
+                            "address: 10.20.2.1, nics: \"data1=52:54:00:20:00:09\",", by_mac)),
+              ElementsAre(HasSubstr("the MAC 52:54:00:20:00:01 of gpu001 is there twice")));
+}
+
+TEST_F(NodeNetworkRulesTest, aGroupAddressIsNoNic) {
+  for (const char* mac : {"ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:01"})
+    EXPECT_THAT(
+        sayingOf(with("address: 10.20.2.1,",
+                      "address: 10.20.2.1, nics: \"data1=" + std::string(mac) + "\",",
+                      changed("data1: {match: \"pci:0000:3b:00.0\"}", "data1: {match: mac}"))),
+        Contains(AllOf(HasSubstr(mac), HasSubstr("a group address"))));
+}
+
+TEST_F(NodeNetworkRulesTest, noRouteTakesTheWayToTheController) {
+  for (const char* to : {"10.20.0.0/16", "10.20.0.1/32"})
+    EXPECT_THAT(saying("addresses: [storage]}", "addresses: [storage], routes: [{to: " +
+                                                    std::string(to) + ", via: 10.30.0.254}]}"),
+                ElementsAre(HasSubstr("the node would lose its controller")))
+        << to;
+  EXPECT_THAT(saying("addresses: [storage]}",
+                     "addresses: [storage], routes: [{to: 10.0.0.0/8, via: 10.30.0.254}]}"),
+              IsEmpty())
+      << "a wider one loses against the link's own network";
+}
+
+TEST_F(NodeNetworkRulesTest, aNumberIsNoNameOfAnInterface) {
+  for (const char* name : {"\"1\"", "\"007\"", "bonding_masters"})
+    EXPECT_FALSE(sayingOf(yaml("{ethernets: {boot: {match: provisioning}, " + std::string(name) +
+                               ": {match: \"pci:0000:18:00.0\"}}}"))
+                     .empty())
+        << name;
+}
+
 TEST_F(NodeNetworkRulesTest, columnsWithoutANetworkMeanNothing) {
   EXPECT_THAT(complaints("address: 10.20.2.1,", "address: 10.20.2.1, ports: \"data0=leaf1:1\","),
               ElementsAre(AllOf(HasSubstr("login1: its profile declares no network"),

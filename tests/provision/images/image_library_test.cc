@@ -89,6 +89,13 @@ TEST_F(ImageLibraryTest, findsASignatureThatIsNotOfItsKey) {
   EXPECT_THAT(faultsOf(entryOf(image), key_, 1), IsEmpty());
 }
 
+TEST_F(ImageLibraryTest, anImageWithoutASignatureIsNotCalledRight) {
+  const auto image = declared("mine");
+  const auto built = build(image, sampleBytes());
+  std::filesystem::remove(built.index);
+  EXPECT_THAT(faultsOf(entryOf(image), key_, 1), ElementsAre(HasSubstr("nobody has signed it")));
+}
+
 TEST_F(ImageLibraryTest, signsNoDamagedPack) {
   const auto image = declared("mine");
   const auto built = build(image, sampleBytes());
@@ -115,6 +122,20 @@ TEST_F(ImageLibraryTest, clearsOnlyWhatNobodyNames) {
   EXPECT_EQ(cached(cache()),
             (std::set<std::string>{imageKey(declared("mine")), imageKey(declared("running")),
                                    imageKey(declared("underway"))}));
+}
+
+TEST_F(ImageLibraryTest, clearsWhatAKilledComparisonLeft) {
+  const auto killed = cache() / "diff-aBcDeF", going_on = cache() / "diff-gHiJkL";
+  ASSERT_TRUE(io::makeDirs(killed));
+  ASSERT_TRUE(io::makeDirs(going_on));
+  const auto other = BuildLock::take(cache() / "diff-gHiJkL.lock", [] {});
+  ASSERT_TRUE(other);
+  Clearing plan;
+  plan.leftovers = leftovers(cache());
+  EXPECT_THAT(plan.leftovers, ElementsAre(killed));
+  ASSERT_TRUE(clear(plan));
+  EXPECT_FALSE(std::filesystem::exists(killed));
+  EXPECT_TRUE(std::filesystem::exists(going_on));
 }
 
 TEST_F(ImageLibraryTest, clearsWhatAKilledBuildLeftButNotOneThatGoesOn) {
