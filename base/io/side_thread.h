@@ -46,7 +46,9 @@ class SideThread final : public asio::execution_context::service {
   }
 
  private:
+  /// Called twice by io_context of Boost 1.83 and later, whose destructor shuts down by itself.
   void shutdown() override {
+    if (!pool_) return;
     pool_->stop();
     pool_->join();
     pool_.reset();

@@ -400,7 +400,8 @@ TEST_F(RealFirmwarePrograms, mstflintRefusesWhatIsNoImageAndWhatIsNoDevice) {
   ASSERT_TRUE(io::makeDirs(device));
   ASSERT_TRUE(io::writeFileAtomic(device / "vendor", "0x15b3\n"));
   ASSERT_TRUE(io::writeFileAtomic(device / "class", "0x020000\n"));
-  EXPECT_THAT(list("mstflint").troubles.at("mstflint"), HasSubstr("MFE_CR_ERROR"));
+  EXPECT_THAT(list("mstflint").troubles.at("mstflint"),
+              testing::AnyOf(HasSubstr("MFE_CR_ERROR"), HasSubstr("Cannot open Device")));
   const auto file = folder_ / "x.bin";
   ASSERT_TRUE(io::writeFileAtomic(file, std::string(70'000, 'x')));
   const auto call = mstflintQueryImage(file);
