@@ -192,11 +192,12 @@ struct Texts {
 
 struct TextMap {
   std::size_t max_items;
+  std::size_t max_bytes = kMaxMapTextBytes;
 
   nlohmann::json print(const std::map<std::string, std::string>& value) const { return value; }
   void read(JsonReader& reader, const char* key, bool optional,
             std::map<std::string, std::string>& value) const {
-    value = readTextMap(reader, key, max_items, optional);
+    value = readTextMap(reader, key, max_items, optional, max_bytes);
   }
 };
 

@@ -111,8 +111,10 @@ class JsonReader {
 /// A list of texts. Errors go into the reader.
 std::vector<std::string> readTexts(JsonReader& reader, const char* key, std::size_t max_items,
                                    std::size_t max_bytes, bool optional = false);
+inline constexpr std::size_t kMaxMapTextBytes = 16u << 10;
 /// An object whose values are texts.
 std::map<std::string, std::string> readTextMap(JsonReader& reader, const char* key,
-                                               std::size_t max_items, bool optional = false);
+                                               std::size_t max_items, bool optional = false,
+                                               std::size_t max_bytes = kMaxMapTextBytes);
 
 }  // namespace muster::wire

@@ -266,12 +266,14 @@ std::vector<std::string> readTexts(JsonReader& reader, const char* key, std::siz
 }
 
 std::map<std::string, std::string> readTextMap(JsonReader& reader, const char* key,
-                                               std::size_t max_items, bool optional) {
+                                               std::size_t max_items, bool optional,
+                                               std::size_t max_bytes) {
   std::map<std::string, std::string> texts;
   for (const auto& [name, value] : reader.object(key, max_items, optional).items()) {
     if (name.size() > kMaxNameBytes || !value.is_string() ||
-        value.get_ref<const std::string&>().size() > kMaxTextBytes) {
-      reader.wrong(key, "must hold texts of at most " + std::to_string(kMaxTextBytes) + " bytes");
+        value.get_ref<const std::string&>().size() > max_bytes) {
+      reader.wrong(key, "must hold texts of at most " + std::to_string(max_bytes) +
+                            " bytes, which '" + name.substr(0, kMaxNameBytes) + "' is not");
       return {};
     }
     texts[name] = value.get<std::string>();

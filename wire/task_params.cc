@@ -36,24 +36,6 @@ struct Json {
   }
 };
 
-/// Texts by name with a limit of their own.
-struct LongTextMap {
-  std::size_t max_items, max_bytes;
-
-  nlohmann::json print(const std::map<std::string, std::string>& value) const { return value; }
-  void read(JsonReader& reader, const char* key, bool optional,
-            std::map<std::string, std::string>& value) const {
-    for (const auto& [name, text] : reader.object(key, max_items, optional).items()) {
-      if (name.size() > kMaxNameBytes || !text.is_string() ||
-          text.get_ref<const std::string&>().size() > max_bytes)
-        return reader.wrong(key, "must hold texts of at most " + std::to_string(max_bytes) +
-                                     " bytes, which '" + name.substr(0, kMaxNameBytes) +
-                                     "' is not");
-      value[name] = text.get<std::string>();
-    }
-  }
-};
-
 }  // namespace
 
 template <>
@@ -114,8 +96,7 @@ template <>
 inline constexpr auto kFields<NodeServiceParams> = std::tuple(
     field("service", &NodeServiceParams::service, kName),
     field("value", &NodeServiceParams::value, kName).checked(kNotEmpty),
-    field("files", &NodeServiceParams::files, LongTextMap{kMaxFiles, kMaxServiceFileBytes})
-        .optional(),
+    field("files", &NodeServiceParams::files, TextMap{kMaxFiles, kMaxServiceFileBytes}).optional(),
     field("settings", &NodeServiceParams::settings, TextMap{kMaxSettings}).optional());
 
 template <>
@@ -133,7 +114,7 @@ inline constexpr auto kFields<DriverParams> = std::tuple(
     field("repository_url", &DriverParams::repository_url, Text{kMaxUrlBytes}).omitted(),
     field("repository_ca_pem", &DriverParams::repository_ca_pem, Text{kMaxPemBytes}).omitted(),
     field("netdev", &DriverParams::netdev, kName).omitted(),
-    field("files", &DriverParams::files, LongTextMap{kMaxFiles, kMaxTextBytes}).omitted(),
+    field("files", &DriverParams::files, TextMap{kMaxFiles, kMaxTextBytes}).omitted(),
     field("services", &DriverParams::services, Texts{kMaxFiles, kMaxNameBytes}).omitted(),
     field("kernel", &DriverParams::kernel, kName).omitted(),
     field("build", &DriverParams::build, kName).omitted(),

@@ -216,8 +216,18 @@ void readColumn(Node& node, Member NodeLinks::* member, Parse parse, const Value
 
 }  // namespace
 
+/// parseNics, and what each MAC must be.
+Result<std::map<std::string, Mac>> parseRealNics(std::string_view text) {
+  TRY(nics, parseNics(text));
+  for (const auto& [name, mac] : nics)
+    if (auto good = checkMac(mac.str()); !good)
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("{}={}: {}", name, mac.str(), good.error().text()));
+  return std::move(nics);
+}
+
 void readNodeNics(Node& node, const Value& value, const Shape& shape, Reader& reader) {
-  readColumn(node, &NodeLinks::nics, parseNics, value, shape, reader);
+  readColumn(node, &NodeLinks::nics, parseRealNics, value, shape, reader);
 }
 void readNodeAddresses(Node& node, const Value& value, const Shape& shape, Reader& reader) {
   readColumn(node, &NodeLinks::addresses, parseNodeAddresses, value, shape, reader);
