@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # One static library per folder, one precompiled header for all of them.
 
+include(${CMAKE_CURRENT_LIST_DIR}/batches.cmake)
+
 add_library(muster_flags INTERFACE)
 # -fPIC also for executables: the precompiled header is shared by all targets and must be built alike.
 target_compile_options(muster_flags INTERFACE -fPIC)
@@ -55,17 +57,19 @@ endif()
 target_compile_definitions(muster_flags INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_DISABLE_BOOST_DATE_TIME)
 target_include_directories(muster_flags INTERFACE ${PROJECT_SOURCE_DIR})
 
-# muster_library(NAME [OPTIMIZED] SOURCES... LINKS...): static library muster_NAME, alias muster::NAME. OPTIMIZED: in every build, with a
-# precompiled header of its own, for what measures and would be measured itself (preset dev).
+# muster_library(NAME [OPTIMIZED] SOURCES... LINKS...): static library muster_NAME, alias muster::NAME. OPTIMIZED: in every build, for what
+# measures and would be measured itself (preset dev), and for what simulations and crash sweeps of the tests spend their time in.
 function(muster_library name)
   cmake_parse_arguments(ARG "OPTIMIZED" "" "SOURCES;LINKS" ${ARGN})
+  if(MUSTER_BATCHES)
+    muster_in_batches(ARG_SOURCES ${name} 6 ${ARG_SOURCES})
+  endif()
   add_library(muster_${name} STATIC ${ARG_SOURCES})
   add_library(muster::${name} ALIAS muster_${name})
   target_link_libraries(muster_${name} PUBLIC muster_flags ${ARG_LINKS})
   if(ARG_OPTIMIZED AND NOT MUSTER_SANITIZE)
     target_compile_options(muster_${name} PRIVATE -O2)
-    target_precompile_headers(muster_${name} PRIVATE <base/pch.h>)
-    target_link_libraries(muster_${name} PRIVATE Threads::Threads)
+    muster_use_pch(muster_${name} muster_pch_optimized)
   else()
     muster_use_pch(muster_${name})
   endif()
@@ -73,6 +77,9 @@ endfunction()
 
 function(muster_executable name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  if(MUSTER_BATCHES)
+    muster_in_batches(ARG_SOURCES ${name} 6 ${ARG_SOURCES})
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE muster_flags ${ARG_LINKS})
   muster_use_pch(${name})
@@ -98,8 +105,8 @@ function(muster_test name)
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)  # an empty value would swallow the property after it
   endif()
-  if(MUSTER_TEST_BATCHES)
-    muster_in_batches(ARG_SOURCES ${name}_test ${ARG_SOURCES})
+  if(MUSTER_BATCHES)
+    muster_in_batches(ARG_SOURCES ${name}_test 8 ${ARG_SOURCES})
   endif()
   add_executable(${name}_test ${ARG_SOURCES})
   target_link_libraries(${name}_test PRIVATE muster_flags muster_test_support ${ARG_LINKS} GTest::gmock GTest::gtest_main)
@@ -115,33 +122,6 @@ function(muster_test name)
     set(lock RESOURCE_LOCK ${name})  # tests with daemons run one at a time in their executable, beside those of another
   endif()
   gtest_discover_tests(${name}_test PROPERTIES LABELS ${ARG_LABELS} ${lock} TIMEOUT ${ARG_TIMEOUT} DISCOVERY_TIMEOUT 60)
-endfunction()
-
-# muster_in_batches(OUT TARGET SOURCES...): OUT becomes files that include up to MUSTER_BATCH sources each, in equal shares, so that headers are
-# parsed and templates instantiated once for all of them. CMake's own UNITY_BUILD writes absolute paths: ccache would know no other checkout's.
-set(MUSTER_BATCH 8)
-function(muster_in_batches out target)
-  set(batched ${ARGN})
-  list(FILTER batched INCLUDE REGEX "\\.cc$")
-  set(result ${ARGN})
-  list(FILTER result EXCLUDE REGEX "\\.cc$")
-  list(LENGTH batched count)
-  math(EXPR batches "(${count} + ${MUSTER_BATCH} - 1) / ${MUSTER_BATCH}")
-  foreach(batch RANGE 1 ${batches})
-    set(includes "")
-    math(EXPR from "(${batch} - 1) * ${count} / ${batches}")
-    math(EXPR share "${batch} * ${count} / ${batches} - ${from}")
-    list(SUBLIST batched ${from} ${share} sources)
-    foreach(source ${sources})
-      cmake_path(ABSOLUTE_PATH source NORMALIZE)
-      cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
-      string(APPEND includes "#include \"${source}\"\n")
-    endforeach()
-    set(file ${CMAKE_CURRENT_BINARY_DIR}/${target}_batch_${batch}.cc)
-    file(CONFIGURE OUTPUT ${file} CONTENT "${includes}" @ONLY)
-    list(APPEND result ${file})
-  endforeach()
-  set(${out} ${result} PARENT_SCOPE)
 endfunction()
 
 # Tests are compiled for a fast build (preset dev: without optimization, which halves their compile time); what they test keeps its flags.

@@ -88,9 +88,10 @@ std::string Progress::str() const {
   if (!name->second.empty()) out += " " + std::string(name->second);
   if (step == InstallStep::Next || step == InstallStep::Over) return out;
   if (step == InstallStep::Follow)
-    return out + " " + oneWord(task) + (since == WallTime{} ? "" : " " + toString(since));
+    return out + " " + oneWord(task) + (since == WallTime{} ? "" : " " + muster::toString(since));
   if (step == InstallStep::Upload) out += " " + std::to_string(uploads_tried);
-  out += " " + (step == InstallStep::Upload && since == WallTime{} ? kNoTime : toString(since));
+  out += " " +
+         (step == InstallStep::Upload && since == WallTime{} ? kNoTime : muster::toString(since));
   if (step == InstallStep::Upload)
     for (const auto& uri : tasks_before) out += " " + oneWord(uri);
   return out;

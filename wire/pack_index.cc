@@ -34,14 +34,14 @@ bool isHash(const std::string& text) {
          });
 }
 
-constexpr std::size_t kMaxTextBytes = 64u << 10;
+constexpr std::size_t kMaxIndexTextBytes = 64u << 10;
 constexpr std::size_t kMaxChunks = 5'000'000;
 
 constexpr Words<int, 2> kFormats{{{2, kPackFormat}, {1, kFirstPackFormat}}};
 constexpr Words<PackKind, 3> kKinds{
     {{PackKind::RootFs, "rootfs"}, {PackKind::Disk, "disk"}, {PackKind::Live, "live"}}};
 
-constexpr Text kText{kMaxTextBytes};
+constexpr Text kText{kMaxIndexTextBytes};
 
 /// 64 bits as 16 hex digits.
 struct HexDigits {
@@ -88,8 +88,8 @@ inline constexpr auto kFields<PackChunk> =
 
 template <>
 inline constexpr auto kFields<PackIndex> = std::tuple(
-    field("format", &PackIndex::format, Word{&kFormats, kMaxTextBytes}),
-    field("kind", &PackIndex::kind, Word{&kKinds, kMaxTextBytes}).onlyIf(kIsLaterFormat),
+    field("format", &PackIndex::format, Word{&kFormats, kMaxIndexTextBytes}),
+    field("kind", &PackIndex::kind, Word{&kKinds, kMaxIndexTextBytes}).onlyIf(kIsLaterFormat),
     field("sector_bytes", &PackIndex::sector_bytes, SectorBytes{}).omitted(),
     field("predecessor", &PackIndex::predecessor, kText).omitted(),
     field("name", &PackIndex::name, kText), field("root_fs", &PackIndex::root_fs, kText),
@@ -146,7 +146,7 @@ Result<PackIndex> openIndex(std::string_view text, std::string_view digest,
   json object = jsonOrNone(text, kIndexJson);
   if (!object.is_object()) return corrupt("it is not a JSON object (was the download cut short?)");
   JsonReader reader(object, "index");
-  const std::string signature = reader.text("signature", kMaxTextBytes);
+  const std::string signature = reader.text("signature", kMaxIndexTextBytes);
   if (const auto read = reader.finish(); !read) return corrupt(read.error().text());
   object.erase("signature");
   const std::string canonical = jsonText(object);

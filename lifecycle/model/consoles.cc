@@ -18,7 +18,7 @@ Task<void> RestartNotifier::announce(NodeName node, std::string task, std::strin
 }
 
 std::string consoleBootLine(int number, WallTime began, const std::string& why) {
-  return fmt::format("{}{}{}{} ({})]", kBoot, number, kBegan, toString(began), why);
+  return fmt::format("{}{}{}{} ({})]", kBoot, number, kBegan, muster::toString(began), why);
 }
 
 std::optional<WallTime> consoleBootBegan(const std::vector<std::string>& lines) {
@@ -38,7 +38,7 @@ std::vector<std::string> markedAsOlder(std::vector<std::string> lines, WallTime 
         lines.begin() + 1,
         fmt::format(
             "[muster: that was before this action, begun {}: the lines may be older than it]",
-            toString(since)));
+            muster::toString(since)));
   return lines;
 }
 

@@ -76,9 +76,9 @@ class FolderTree final : public FileTree {
   fs::path root_;
 };
 
-class ExtTree final : public FileTree {
+class ExtFileTree final : public FileTree {
  public:
-  ExtTree(ExtFiles files, std::map<std::string, FileFact> list)
+  ExtFileTree(ExtFiles files, std::map<std::string, FileFact> list)
       : files_(std::move(files)), list_(std::move(list)) {}
 
   std::optional<Entry> at(const std::string& path) const override {
@@ -157,7 +157,7 @@ std::unique_ptr<FileTree> openFolderTree(const fs::path& root) {
 Result<std::unique_ptr<FileTree>> openExtTree(const fs::path& image, std::uint64_t offset_bytes) {
   TRY(files, ExtFiles::open(image, offset_bytes));
   TRY(list, files.list());
-  return std::unique_ptr<FileTree>(new ExtTree(std::move(files), std::move(list)));
+  return std::unique_ptr<FileTree>(new ExtFileTree(std::move(files), std::move(list)));
 }
 
 Result<std::string> placeBelow(const fs::path& root, const std::string& name) {
