@@ -263,10 +263,8 @@ Async<isolate::Begun> beginRun(const Options& options, Session& session, Isolati
   if (engine.kind != isolate::EngineKind::Tcp) {
     CO_TRY_OK(co_await addRoutes(options, session, begun.site));
   }
-  begun.least_gbits = request.min_gbps;
-  if (!begun.least_gbits && engine.kind == isolate::EngineKind::Rdma)
-    begun.least_gbits =
-        validate::rdmaFloorGbits(begun.site.nodes.front().devices.front(), begun.site.link);
+  begun.least_gbits =
+      request.min_gbps ? request.min_gbps : isolate::leastGbitsOf(begun.site, engine.kind);
   co_return std::move(begun);
 }
 
