@@ -296,8 +296,8 @@ std::filesystem::path folderOf(const Options& options, const IsolationRequest& r
 /// is done.
 Result<std::filesystem::path> record(const Options& options, Session& session,
                                      const isolate::IsolationRun& done) {
-  const auto file = options.state / "validation" /
-                    fmt::format("isolate-{}.json", done.begun.at.time_since_epoch().count());
+  auto file = options.state / "validation" /
+              fmt::format("isolate-{}.json", done.begun.at.time_since_epoch().count());
   TRY_OK(io::makeDirs(file.parent_path(), kStateFolderMode));
   TRY_OK(io::writeFileAtomic(file, jsonText(toJson(done), 1), kStateFileMode));
   TRY_OK(raiseFindings(*session.controller, done));

@@ -89,10 +89,8 @@ class PhysicalFabric {
         }
         double least = std::numeric_limits<double>::infinity();
         if (!matrix) {
-          for (std::size_t i = 0; i + (m == 2); i < m ? ++i : i) {
-            if (i >= m || (m == 2 && i == 1)) break;
+          for (std::size_t i = 0; i < (m == 2 ? 1 : m); ++i)  // two, or a ring
             least = std::min(least, rate(members[i], members[(i + 1) % m], 0, 1));
-          }
         } else {
           if (result.peer_gbits.empty())
             result.peer_gbits.assign(static_cast<std::size_t>(rails) * m * m, std::nanf(""));

@@ -32,7 +32,7 @@ constexpr double kAboveMedian = 1.4826, kAboveQuartile = 2.10;
 
 double quantile(std::vector<double>& values, double share) {
   const auto place =
-      static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1) + 0.5);
+      static_cast<std::ptrdiff_t>(std::lround(share * static_cast<double>(values.size() - 1)));
   std::nth_element(values.begin(), values.begin() + place, values.end());
   return values[static_cast<std::size_t>(place)];
 }
