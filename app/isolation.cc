@@ -263,10 +263,8 @@ Async<isolate::Begun> beginRun(const Options& options, Session& session, Isolati
   if (engine.kind != isolate::EngineKind::Tcp) {
     CO_TRY_OK(co_await addRoutes(options, session, begun.site));
   }
-  begun.least_gbits = request.min_gbps;
-  if (!begun.least_gbits && engine.kind == isolate::EngineKind::Rdma)
-    begun.least_gbits =
-        validate::rdmaFloorGbits(begun.site.nodes.front().devices.front(), begun.site.link);
+  begun.least_gbits =
+      request.min_gbps ? request.min_gbps : isolate::leastGbitsOf(begun.site, engine.kind);
   co_return std::move(begun);
 }
 
@@ -298,8 +296,8 @@ std::filesystem::path folderOf(const Options& options, const IsolationRequest& r
 /// is done.
 Result<std::filesystem::path> record(const Options& options, Session& session,
                                      const isolate::IsolationRun& done) {
-  const auto file = options.state / "validation" /
-                    fmt::format("isolate-{}.json", done.begun.at.time_since_epoch().count());
+  auto file = options.state / "validation" /
+              fmt::format("isolate-{}.json", done.begun.at.time_since_epoch().count());
   TRY_OK(io::makeDirs(file.parent_path(), kStateFolderMode));
   TRY_OK(io::writeFileAtomic(file, jsonText(toJson(done), 1), kStateFileMode));
   TRY_OK(raiseFindings(*session.controller, done));

@@ -2,6 +2,7 @@
 // Fault isolation by simulation: 1,024 nodes, 0.5 % noise, rounds counted, accusations checked
 // against what was bad.
 #include "bench/bench.h"
+#include "bench/isolate_wild.h"
 #include "tests/validate/isolate_world.h"
 
 namespace muster::bench {
@@ -169,5 +170,6 @@ int main(int argc, char** argv) {
   benchMany(report, trials / 5);
   benchLinks(report, trials / 5);
   benchSlow(report, trials);
+  benchWild(report, trials);
   return report.exitCode();
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/isolate/collective_learner.h"
 
+#include "validate/isolate/test_history.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,6 +10,9 @@
 namespace muster::validate::isolate {
 namespace {
 
+constexpr int kFewestUneven = 3;         ///< bad entries of a row
+constexpr double kUneven = 1e-3;         ///< rows of an all-to-all that are uneven by chance
+constexpr std::size_t kFewEntries = 64;  ///< bad ones that are looked at one by one
 constexpr std::size_t kFewestPeers = 8;  ///< below this a row has no median worth the name
 constexpr double kMedianWidth = 1.25;    ///< σ of a median of m values: so many σ/√m
 constexpr double kRowSigmas = 5;
@@ -79,50 +84,110 @@ void CollectiveLearner::learnMatrices(const RoundResult& result) {
     eachEntry([&](int a, int b, float rate) { like.rates[kindOf(a, b)].push_back(rate); });
     like.measure();
     if (like.count == 0) continue;
-    state_.saw_all_pairs =
-        state_.saw_all_pairs || (groups.front().kind == Collective::AllToAll &&
-                                 groups.front().members.size() + 8 > state_.clearNodes().size());
-    std::vector<std::vector<float>> rows(state_.layout.leaf.size());
-    const auto shareOf = [&](int a, int b, float rate) {
-      const double typical = like.typical[kindOf(a, b)];
-      return typical > 0 ? rate / typical : 0;
-    };
-    eachEntry([&](int a, int b, float rate) {
-      const auto share = static_cast<float>(shareOf(a, b, rate));
-      rows[static_cast<std::size_t>(a)].push_back(share),
-          rows[static_cast<std::size_t>(b)].push_back(share);
-    });
-    std::vector<bool> slow_row(rows.size());
-    for (std::size_t node = 0; node < rows.size(); ++node) {
-      auto& row = rows[node];
-      if (row.size() < kFewestPeers) continue;
-      std::nth_element(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(row.size() / 2),
-                       row.end());
-      const double width = kMedianWidth * like.sigma / std::sqrt(static_cast<double>(row.size()));
-      slow_row[node] = row[row.size() / 2] < 1 - std::max(kRowSigmas * width, state_.margins().row);
-      if (auto& each = state_.nic(static_cast<int>(node), rail);
-          slow_row[node] && each.status == PartStatus::Clear) {
-        each = {};  // good with one partner at a time, slow with many: asked again
-        each.status = PartStatus::Suspect;
-      }
-    }
-    // A bad way makes a row slow as well; when the NIC turns out to be good, these tests are what
-    // is left to explain.
-    std::vector<std::size_t> taken(rows.size());
+    const bool whole = groups.front().kind == Collective::AllToAll &&
+                       groups.front().members.size() + 8 > state_.clearNodes().size();
+    state_.saw_all_pairs = state_.saw_all_pairs || whole;
+    state_.entries = std::max(state_.entries, like.count);
+    std::vector<Row> rows(state_.layout.leaf.size());
+    std::vector<BadEntry> bad;
     const double least = 1 - std::max(like.farthest() * like.sigma, kLeastMissing);
-    const double least_of_row = 1 - state_.margins().row;
     eachEntry([&](int a, int b, float rate) {
-      const auto i = static_cast<std::size_t>(a), j = static_cast<std::size_t>(b);
-      const double share = shareOf(a, b, rate);
-      if (!slow_row[i] && !slow_row[j]) {
-        if (share < least) state_.raisePath(a, b, rail, share);
-      } else if (!(slow_row[i] && slow_row[j]) && share < least_of_row &&
-                 state_.layout.leaf[i] != state_.layout.leaf[j]) {
-        auto& count = taken[slow_row[i] ? i : j];
-        if (count < kPathsOfRow) ++count, state_.raisePath(a, b, rail, share);
-      }
+      const double typical = like.typical[kindOf(a, b)];
+      const auto share = static_cast<float>(typical > 0 ? rate / typical : 0);
+      auto &own = rows[static_cast<std::size_t>(a)], &other = rows[static_cast<std::size_t>(b)];
+      own.shares.push_back(share), other.shares.push_back(share);
+      const bool near = state_.leafOf(a) == state_.leafOf(b);
+      own.near += near, other.near += near;
+      if (share >= least) return;
+      bad.push_back({a, b, share});
+      own.bad_near += near, other.bad_near += near;
+      ++own.bad_by_leaf[state_.leafOf(b)], ++other.bad_by_leaf[state_.leafOf(a)];
+      ++own.bad, ++other.bad;
     });
+    evaluateRows(rows, rail, like.sigma, 2 * static_cast<double>(bad.size()),
+                 2 * static_cast<double>(like.count));
+    raiseEntries(rows, bad, rail, whole);
   }
+}
+
+/// A row is slow when its median is, and intermittent when more of it is bad than of other rows.
+/// What is bad only towards one leaf, or only away from the own one, is the way and not the NIC.
+void CollectiveLearner::evaluateRows(std::vector<Row>& rows, int rail, double sigma, double all_bad,
+                                     double all) {
+  for (std::size_t n = 0; n < rows.size(); ++n) {
+    auto& row = rows[n];
+    const int node = static_cast<int>(n);
+    auto& nic = state_.nic(node, rail);
+    nic.tests += static_cast<int>(row.shares.size());
+    if (row.shares.size() < kFewestPeers) continue;
+    const auto middle = row.shares.begin() + static_cast<std::ptrdiff_t>(row.shares.size() / 2);
+    std::nth_element(row.shares.begin(), middle, row.shares.end());
+    const double count = static_cast<double>(row.shares.size());
+    const double width = kMedianWidth * sigma / std::sqrt(count);
+    row.slow = *middle < 1 - std::max(kRowSigmas * width, state_.margins().row);
+    int worst_leaf = 0;
+    for (const auto& [leaf, times] : row.bad_by_leaf)
+      if (leaf != state_.leafOf(node)) worst_leaf = std::max(worst_leaf, times);
+    const int rest = row.bad - (row.bad_by_leaf.size() > 1 ? worst_leaf : 0);
+    const Background others{.bad = std::max(0.0, all_bad - row.bad), .tests = all - count};
+    const bool only_far = row.near > 0 && row.bad_near == 0;
+    row.uneven =
+        !row.slow && !only_far && rest >= kFewestUneven &&
+        others.tail(rest, static_cast<int>(count)) < kUneven / static_cast<double>(rows.size());
+    if (nic.status == PartStatus::Clear || row.slow)
+      state_.rows.push_back({.round = state_.current->number,
+                             .node = node,
+                             .rail = rail,
+                             .bad = row.uneven || (row.slow && !only_far),
+                             .near = row.near,
+                             .bad_near = row.bad_near,
+                             .share = *middle});
+    if (row.slow && nic.status == PartStatus::Clear)
+      nic.suspectAgain();  // slow with many at a time
+  }
+}
+
+/// A bad way makes a row slow as well; when the NIC turns out to be good, these tests are what is
+/// left to explain. Where congestion makes more pairs bad than can be looked at one by one, the
+/// all-to-all is made again: only what is bad in each of them is left.
+void CollectiveLearner::raiseEntries(const std::vector<Row>& rows, const std::vector<BadEntry>& bad,
+                                     int rail, bool whole) {
+  if (!whole && state_.willSeeAllPairs()) return;
+  const auto rowOf = [&rows](int node) -> const Row& {
+    return rows[static_cast<std::size_t>(node)];
+  };
+  std::vector<const BadEntry*> single;
+  std::map<int, std::size_t> by_leaf;
+  std::vector<std::size_t> taken(rows.size());
+  const double least_of_row = 1 - state_.margins().row;
+  for (const auto& entry : bad) {
+    const bool slow_a = rowOf(entry.a).slow, slow_b = rowOf(entry.b).slow;
+    if (rowOf(entry.a).uneven || rowOf(entry.b).uneven) continue;
+    if (!slow_a && !slow_b) {
+      single.push_back(&entry);
+      ++by_leaf[state_.leafOf(entry.a)];
+      if (state_.leafOf(entry.a) != state_.leafOf(entry.b)) ++by_leaf[state_.leafOf(entry.b)];
+    } else if (slow_a != slow_b && entry.share < least_of_row &&
+               state_.leafOf(entry.a) != state_.leafOf(entry.b)) {
+      auto& count = taken[static_cast<std::size_t>(slow_a ? entry.a : entry.b)];
+      if (count < kPathsOfRow) ++count, state_.raisePath(entry.a, entry.b, rail, entry.share);
+    }
+  }
+  const std::size_t few = std::max(kFewEntries, rows.size() / 2);
+  const bool of_one_leaf = std::any_of(by_leaf.begin(), by_leaf.end(), [&](const auto& leaf) {
+    return 2 * leaf.second > single.size();
+  });
+  auto& known = state_.bad_entries[static_cast<std::size_t>(rail)];
+  const int before = known.empty() ? 0 : state_.exchanges;
+  if (before)
+    std::erase_if(single, [&](const auto* each) { return !known.contains({each->a, each->b}); });
+  if (single.size() <= few || (of_one_leaf && by_leaf.size() > 2)) {
+    for (const auto* each : single) state_.raisePath(each->a, each->b, rail, each->share, before);
+    return;
+  }
+  known.clear();
+  for (const auto* each : single) known.insert({each->a, each->b});
+  state_.exchange_due = true;
 }
 
 /// A ring touches few pairs, so a slow group only says where to look closer.
@@ -177,7 +242,7 @@ void CollectiveLearner::learnFailed(const RoundResult& result) {
       for (const int node : members)
         for (int rail = 0; rail < state_.layout.rails; ++rail)
           if (auto& each = state_.nic(node, rail); each.status == PartStatus::Clear)
-            each = {.status = PartStatus::Suspect};
+            each.suspectAgain();
     }
   }
 }

@@ -14,6 +14,20 @@ class CollectiveLearner {
   void learn(const RoundResult& result);
 
  private:
+  /// What one node met in an all-to-all, on one rail.
+  struct Row {
+    std::vector<float> shares;
+    std::map<int, int> bad_by_leaf;
+    int bad = 0, near = 0, bad_near = 0;  ///< near: nodes of its own leaf
+    bool slow = false, uneven = false;
+  };
+  struct BadEntry {
+    int a, b;
+    float share;
+  };
+  void evaluateRows(std::vector<Row>& rows, int rail, double sigma, double all_bad, double all);
+  void raiseEntries(const std::vector<Row>& rows, const std::vector<BadEntry>& bad, int rail,
+                    bool whole);
   void learnMatrices(const RoundResult& result);
   void learnSpread(const RoundResult& result);
   void learnFailed(const RoundResult& result);

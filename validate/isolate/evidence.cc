@@ -1,18 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/isolate/evidence.h"
 
+#include "validate/isolate/upper_mode.h"
+
 #include <algorithm>
 #include <map>
 
 namespace muster::validate::isolate {
 namespace {
 
-constexpr std::size_t kEnoughLike =
-    8;  ///< tests of one kind in a round that can be compared among themselves
+/// Tests of one kind in a round that can be compared among themselves, even when few are healthy.
+/// Rounds that load all uplinks at once are compared with nothing else, so fewer must do.
+constexpr std::size_t kEnoughLike = 128, kEnoughOfLoaded = 8;
 constexpr std::size_t kFewest = 3;  ///< pairs; with fewer in all there is nothing to compare with
-constexpr std::size_t kEnoughForNoise = 64;
+constexpr std::size_t kEnoughForNoise = 64, kEnoughForMode = 64, kEnoughPairs = 48;
+constexpr double kWidthOfFew = 0.04;       ///< healthy pairs of few differ by less
 constexpr double kPlausibleNoise = 0.005;  ///< σ that is assumed at least while there are few tests
 constexpr double kLeastNoise = 0.001;
+constexpr double kFarSigmas = 6;  ///< what is farther below is a fault or congestion, not noise
+constexpr std::size_t kTestsOfMean = 3;
+constexpr std::size_t kEnoughMeans = 24;
+constexpr double kLowQuantile = 0.05, kLowSigmas = 1.645;
+constexpr double kWidthOfSpread = 3;  ///< σ of a squared spread of n values: so many / √n
+constexpr double kFasterShare = 0.1, kFasterSigmas = 5;
+constexpr double kFewFaster = 0.001;  ///< of all tests: fewer are mistakes of measuring
 // From a quantile of normal noise to σ: the median of what lies above the median, and of what lies
 // above the upper quartile.
 constexpr double kAboveMedian = 1.4826, kAboveQuartile = 2.10;
@@ -21,7 +32,7 @@ constexpr double kAboveMedian = 1.4826, kAboveQuartile = 2.10;
 
 double quantile(std::vector<double>& values, double share) {
   const auto place =
-      static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1) + 0.5);
+      static_cast<std::ptrdiff_t>(std::lround(share * static_cast<double>(values.size() - 1)));
   std::nth_element(values.begin(), values.begin() + place, values.end());
   return values[static_cast<std::size_t>(place)];
 }
@@ -41,11 +52,13 @@ void Evidence::add(const Round& round, const RoundResult& result,
     for (int rail = 0; rail < std::min(layout_.rails, static_cast<int>(rates.size())); ++rail)
       if (const double rate = rates[static_cast<std::size_t>(rail)]; std::isfinite(rate))
         samples_.push_back({round.number, group.members[0], group.members[1], rail,
-                            std::max(rate, 0.0), 1, reference[g]});
+                            std::max(rate, 0.0), 1, reference[g], round.stage == Stage::Confirm});
   }
-  compareWithin(begin);
+  compareWithin(begin, round.stage == Stage::Hypercube ? kEnoughOfLoaded : kEnoughLike);
   comparePooled();
   measureNoise();
+  measurePersistent();
+  countFaster();
   cables_.clear();
   cables_seen_ = 0;
   best_.assign(layout_.leaf.size() * static_cast<std::size_t>(layout_.rails), -1);
@@ -65,14 +78,14 @@ void Evidence::share(Sample& sample, double typical) const {
     sample.share = std::min(sample.share, sample.gbits / *least_gbits_);
 }
 
-void Evidence::compareWithin(std::size_t begin) {
+void Evidence::compareWithin(std::size_t begin, std::size_t enough) {
   std::map<LikeKey, std::vector<double>> like;
   for (std::size_t s = begin; s < samples_.size(); ++s)
     if (samples_[s].reference && samples_[s].gbits > 0)
       like[likeOf(samples_[s].a, samples_[s].b, samples_[s].rail)].push_back(samples_[s].gbits);
   std::map<LikeKey, double> typical;
   for (auto& [key, rates] : like)
-    if (rates.size() >= kEnoughLike) typical[key] = quantile(rates, 0.5);
+    if (rates.size() >= enough) typical[key] = upperMode(rates);
   for (std::size_t s = begin; s < samples_.size(); ++s) {
     auto& sample = samples_[s];
     const auto found = typical.find(likeOf(sample.a, sample.b, sample.rail));
@@ -85,14 +98,24 @@ void Evidence::compareWithin(std::size_t begin) {
 void Evidence::comparePooled() {
   struct Pool {
     std::vector<double> rates;
-    std::set<Pair>
-        pairs;  ///< two nodes alone are no measure of each other, however often they are tested
+    std::map<Pair, std::vector<double>> pairs;  ///< two nodes alone are no measure of each other,
+                                                ///< however often they are tested
     void put(const Sample& sample) {
       rates.push_back(sample.gbits);
-      if (pairs.size() < kFewest)
-        pairs.insert({std::min(sample.a, sample.b), std::max(sample.a, sample.b)});
+      pairs[{std::min(sample.a, sample.b), std::max(sample.a, sample.b)}].push_back(sample.gbits);
     }
     bool isEnough() const { return pairs.size() >= kFewest; }
+    double typical() {
+      if (rates.size() >= kEnoughForMode && pairs.size() >= kEnoughPairs) return upperMode(rates);
+      std::vector<double> of_pairs;  // suspects are tested oftener
+      for (auto& [pair, own] : pairs) of_pairs.push_back(quantile(own, 0.5));
+      std::sort(of_pairs.rbegin(), of_pairs.rend());
+      const double least = (1 - kWidthOfFew) * of_pairs[1], quartile = quantile(of_pairs, 0.75);
+      if (quartile >= least) return quartile;
+      // With half of few nodes slow fewer than a quarter of the pairs are healthy.
+      std::erase_if(of_pairs, [least](double rate) { return rate < least; });
+      return quantile(of_pairs, 0.5);
+    }
   };
   if (std::none_of(samples_.begin(), samples_.end(),
                    [](const auto& sample) { return sample.pooled; }))
@@ -112,12 +135,7 @@ void Evidence::comparePooled() {
     if (found == typical.end()) {
       auto& pool =
           like[key].isEnough() ? like[key] : of_rail[static_cast<std::size_t>(sample.rail)];
-      found = typical
-                  .emplace(key, pool.isEnough()
-                                    ? quantile(pool.rates,
-                                               pool.rates.size() >= kEnoughForNoise ? 0.5 : 0.75)
-                                    : 0)
-                  .first;
+      found = typical.emplace(key, pool.isEnough() ? pool.typical() : 0).first;
     }
     share(sample, found->second);
   }
@@ -126,13 +144,61 @@ void Evidence::comparePooled() {
 void Evidence::measureNoise() {
   std::vector<double> within, pooled;
   for (const auto& sample : samples_)
-    if (sample.share > 1) (sample.pooled ? pooled : within).push_back(sample.share - 1);
+    if (sample.share > 1 && sample.share < 1 + kFasterShare)
+      (sample.pooled ? pooled : within).push_back(sample.share - 1);
   if (within.size() >= kEnoughForNoise)
     sigma_ = std::max(kLeastNoise, kAboveMedian * quantile(within, 0.5));
   else if (!pooled.empty() || !within.empty())
     sigma_ = std::max(kPlausibleNoise, pooled.size() > within.size()
                                            ? kAboveQuartile * quantile(pooled, 0.5)
                                            : kAboveMedian * quantile(within, 0.5));
+}
+
+/// From the means of a NIC's first tests: if nothing stayed with it, they would differ by what its
+/// own tests differ by, over √tests. Only the worse ones count, for a test is the least of two.
+void Evidence::measurePersistent() {
+  struct First {
+    std::array<double, kTestsOfMean> shares{};
+    std::size_t tests = 0;
+  };
+  std::vector<First> firsts(layout_.leaf.size() * static_cast<std::size_t>(layout_.rails));
+  const double least = 1 - kFarSigmas * sigma_;
+  for (const auto& sample : samples_)
+    for (const int node : {sample.a, sample.b})
+      if (auto& first = firsts[index(node, sample.rail)];
+          first.tests < kTestsOfMean && sample.share > least)
+        first.shares[first.tests++] = sample.share;
+  std::vector<double> means;
+  double within = 0;
+  for (const auto& first : firsts) {
+    if (first.tests < kTestsOfMean) continue;
+    double mean = 0;
+    for (const double share : first.shares) mean += share / kTestsOfMean;
+    for (const double share : first.shares)
+      within += (share - mean) * (share - mean) / (kTestsOfMean - 1);
+    means.push_back(mean);
+  }
+  persistent_sigma_ = 0;
+  if (means.size() < kEnoughMeans) return;
+  const auto count = static_cast<double>(means.size());
+  const double median = quantile(means, 0.5),
+               spread = (median - quantile(means, kLowQuantile)) / kLowSigmas;
+  // The estimate itself is uncertain by this share: it must show beyond twice that, and then counts
+  // with its upper end.
+  const double noise = within / count / kTestsOfMean, error = kWidthOfSpread / std::sqrt(count);
+  if (spread * spread > noise * (1 + 2 * error))
+    persistent_sigma_ = std::sqrt(spread * spread * (1 + error) - noise);
+}
+
+void Evidence::countFaster() {
+  const double most = 1 + std::max(kFasterShare, kFasterSigmas * sigma_);
+  std::set<std::array<int, 3>> faster;
+  for (const auto& sample : samples_)
+    if (sample.share > most)
+      faster.insert({std::min(sample.a, sample.b), std::max(sample.a, sample.b), sample.rail});
+  faster_pairs_ = static_cast<int>(faster.size());
+  if (static_cast<double>(faster_pairs_) < kFewFaster * static_cast<double>(samples_.size()))
+    faster_pairs_ = 0;
 }
 
 std::optional<double> Evidence::bestCable(int cable) const {

@@ -16,7 +16,8 @@ struct Sample {
   double share =
       1;  ///< of what tests between such places on this rail typically give; 0: it failed
   bool reference = true;
-  bool pooled = false;  ///< too few of its like in the round: compared with those of all rounds
+  bool watching = false;  ///< of a round that tests again, not one that looks at everybody first
+  bool pooled = false;    ///< too few of its like in the round: compared with those of all rounds
 };
 
 /// The value that this share of the sorted values lies below; `values` is reordered. At least one
@@ -40,6 +41,11 @@ class Evidence {
   std::optional<double> bestCable(int cable) const;
   /// Of one test; never below what is plausible for so few tests.
   double sigma() const { return sigma_; }
+  /// Of what a NIC keeps from test to test, beyond noise: good NICs differ so much for a while.
+  double persistentSigma() const { return persistent_sigma_; }
+  /// Pairs that reach far more than what is typical: then it is not what the healthy reach.
+  /// Zero, or enough of them to say so.
+  int fasterPairs() const { return faster_pairs_; }
   double medianGbits(std::optional<int> rail = std::nullopt) const;
   std::size_t index(int node, int rail) const {
     return static_cast<std::size_t>(node) * static_cast<std::size_t>(layout_.rails) +
@@ -49,10 +55,12 @@ class Evidence {
  private:
   using LikeKey = std::pair<int, int>;  ///< rail; same leaf, same pod, or neither
   LikeKey likeOf(int a, int b, int rail) const;
-  void compareWithin(std::size_t begin);
+  void compareWithin(std::size_t begin, std::size_t enough);
   void comparePooled();
   void share(Sample& sample, double typical) const;
   void measureNoise();
+  void measurePersistent();
+  void countFaster();
 
   const Layout& layout_;
   std::optional<double> least_gbits_;
@@ -60,7 +68,8 @@ class Evidence {
   std::vector<double> best_;
   mutable std::unordered_map<int, double> cables_;
   mutable std::size_t cables_seen_ = 0;  ///< samples that are in cables_
-  double sigma_ = 0.005;
+  double sigma_ = 0.005, persistent_sigma_ = 0;
+  int faster_pairs_ = 0;
 };
 
 }  // namespace muster::validate::isolate

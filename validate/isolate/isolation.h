@@ -10,6 +10,10 @@
 // So the *maximum* over a thing's tests says what the thing can do, and one good test clears all
 // that took part in it. What is not cleared is tested again with what is (a control), and only
 // those tests decide: they were not chosen for being slow, so their noise is fair.
+//
+// One bad test accuses nobody: how often tests between good parts are bad is measured in the run,
+// and who is accused was bad more often than that explains (docs/adr/0260). Whoever is bad after it
+// was cleared is watched, and passes only when congestion explains it.
 #pragma once
 
 #include "validate/isolate/design.h"
@@ -43,6 +47,9 @@ struct Options {
   std::optional<double>
       least_gbits;  ///< what a healthy pair reaches at least; absent: only peers are compared
   int max_rounds = 20;
+  int watch_rounds = 16;     ///< so many rounds, or as many tests of each node, show a fault that
+                             ///< comes and goes
+  double most_noise = 0.05;  ///< σ of one test, relative, beyond which nobody is cleared
   std::uint64_t seed = 1;
 };
 
@@ -85,6 +92,7 @@ struct Culprit {
   double confidence =
       0;          ///< 1 − the chance that noise alone accuses anything at all so in this run
   int tests = 0;  ///< that it was tested again with what is proven good
+  int bad = 0;  ///< of an intermittent fault: how many of its tests were bad; 0: it is always there
   std::vector<Pair> seen;  ///< tests that show it, worst first, at most kMaxSeen
 };
 inline constexpr std::size_t kMaxSeen = 8;
@@ -93,7 +101,7 @@ inline constexpr int kToldBefore = -1;
 
 /// What could not be decided: neither accused nor cleared. It has not passed.
 struct Unclear {
-  int a = -1, b = -1;  ///< a node, or a pair
+  int a = -1, b = -1;  ///< a node, or a pair; no `a`: all nodes
   int others = 0;  ///< nodes besides `a` of a group that failed together; kToldBefore: one of those
   int rail = -1;   ///< -1: all
   std::string_view why;  ///< constant text

@@ -16,6 +16,7 @@ class PathFinder {
  private:
   void findPaths();
   void evaluatePaths();
+  void accuseCommonNodes();
   void raiseCables();
 
   Isolation::State& state_;

@@ -3,7 +3,7 @@
 // classes. Internal.
 #pragma once
 
-#include "validate/isolate/state.h"
+#include "validate/isolate/test_history.h"
 
 namespace muster::validate::isolate {
 
@@ -20,8 +20,12 @@ class RoundLearner {
   void findDeadRails();
   void classify();
   void decide();
+  void watch();
+  void askNear(const TestHistory& history);
+  Background lowTests() const;
 
   Isolation::State& state_;
+  int proving_tests_ = 0;  ///< bad ones, with the first, that accuse a pair
 };
 
 }  // namespace muster::validate::isolate

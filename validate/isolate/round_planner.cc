@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace muster::validate::isolate {
@@ -12,8 +13,11 @@ namespace {
 constexpr int kMatchings = 3;  ///< with two a node is a false suspect too often (its partners may
                                ///< be bad), a fourth gains nothing
 constexpr int kGrids = 2;      ///< rows and columns
-constexpr int kMaxConfirms = 8;
-constexpr int kMaxCableTries = 3;
+constexpr int kMaxConfirms = 12;
+constexpr int kMaxCableTries = 4;
+constexpr int kMaxExchanges = 4;  ///< at 10 % congestion half a million pairs are 5 then
+constexpr int kOrders = 32;       ///< of few nodes, to find one in which no two meet again
+constexpr std::size_t kFewNodes = 16;
 constexpr std::size_t kCableSearch = 20'000;  ///< pairs looked at to find one over a cable
 constexpr std::chrono::seconds kPairSeconds{20};
 constexpr std::chrono::milliseconds kStep{200};  ///< of an all-to-all, for one peer
@@ -44,32 +48,94 @@ std::optional<Round> RoundPlanner::plan() {
   if (clear < 2) return std::nullopt;  // nobody is good enough to test others with
   if (state_.confirm_due && hasPending() && state_.confirms < kMaxConfirms) return confirm();
   state_.confirm_due = false;
-  if (state_.options.groups && clear >= 4) {
+  if (state_.options.groups && clear >= kFewestOfGroups) {
     if (!state_.slow_groups.empty() && state_.rechecks == 0)
       return ++state_.rechecks, allPairs(std::exchange(state_.slow_groups, {}),
                                          "every pair of the groups that were slow");
     if (state_.grids < kGrids) return grid();
     if (state_.ladders < static_cast<int>(ladderSizes(static_cast<int>(clear)).size()))
       return ladder();
+    if (state_.exchange_due && state_.exchanges < kMaxExchanges) return exchangeAgain();
   }
   if (needsCubes() && state_.cubes < hypercubeRounds(state_.clearNodes(), state_.layout.leaf))
     return cube();
-  if (hasUndecided() && state_.confirms < kMaxConfirms) return confirm();
+  if ((hasUndecided() || !state_.ask_near.empty()) && state_.confirms < kMaxConfirms)
+    return confirm();
+  if (state_.round < state_.options.watch_rounds && needsWatch()) return watch();
   return std::nullopt;
+}
+
+/// A fault that comes and goes shows itself when a node is tested often enough.
+bool RoundPlanner::needsWatch() const {
+  return std::any_of(state_.nics.begin(), state_.nics.end(), [this](const Nic& nic) {
+    return nic.status == PartStatus::Clear &&
+           (nic.watched || nic.tests < state_.options.watch_rounds);
+  });
+}
+
+/// Those that were bad once with those that never were; all others among themselves.
+Round RoundPlanner::watch() {
+  auto made = named(Stage::Confirm, "pairs again, for faults that come and go");
+  auto free = shuffled(state_.clearNodes());
+  std::vector<int> watched;
+  for (const int node : free)
+    if (state_.isWatched(node)) watched.push_back(node);
+  std::erase_if(free, [this](int node) { return state_.isWatched(node); });
+  addSuspects(made, free);
+  if (state_.round % 2 == 0) {  // by turns with nodes of the own leaf
+    for (const auto& [node, partner] : state_.ask_again) {
+      const auto has_both = has(watched, node) && (has(watched, partner) || has(free, partner));
+      if (!has_both) continue;
+      made.groups.push_back({Collective::Pair, {node, partner}});
+      for (const int each : {node, partner}) std::erase(watched, each), std::erase(free, each);
+    }
+  }
+  addPartners(made, free, watched);
+  state_.controls = made.groups.size();
+  addControls(made, free);
+  return made;
+}
+
+Round RoundPlanner::exchangeAgain() {
+  ++state_.exchanges;
+  state_.exchange_due = false;
+  auto active = state_.clearNodes();
+  auto made = allPairs(
+      {active}, fmt::format("all-to-all of all {} again: which bad pairs stay bad", active.size()));
+  made.stage = Stage::Ladder;
+  return made;
+}
+
+/// With few nodes the order decides whether everybody meets everybody.
+std::vector<int> RoundPlanner::shuffled(std::vector<int> nodes) {
+  std::shuffle(nodes.begin(), nodes.end(), state_.random);
+  if (nodes.size() > kFewNodes) return nodes;
+  std::vector<int> best;
+  int fewest = std::numeric_limits<int>::max();
+  for (int order = 0; order < kOrders && fewest > 0; ++order) {
+    std::shuffle(nodes.begin(), nodes.end(), state_.random);
+    int met = 0;
+    for (std::size_t k = 0; k < nodes.size() / 2; ++k) {
+      const auto [a, b] = std::minmax(nodes[k], nodes[nodes.size() / 2 + k]);
+      met += state_.met.contains({a, b});
+    }
+    if (met < fewest) fewest = met, best = nodes;
+  }
+  return best;
 }
 
 bool RoundPlanner::hasPending() const {
   return std::any_of(state_.nics.begin(), state_.nics.end(),
                      [](const Nic& nic) {
-                       return nic.status == PartStatus::Suspect && nic.fresh == 0 &&
+                       return nic.status == PartStatus::Suspect && nic.fresh() == 0 &&
                               nic.silent < kMaxSilent;
                      }) ||
          std::any_of(state_.paths.begin(), state_.paths.end(),
                      [this](const auto& path) {
                        return state_.isPathOpen(path) && !path.again && path.silent < kMaxSilent;
                      }) ||
-         std::any_of(state_.cables.begin(), state_.cables.end(), [](const auto& cable) {
-           return cable.fresh == 0 && cable.tries < kMaxCableTries;
+         std::any_of(state_.cables.begin(), state_.cables.end(), [this](const auto& cable) {
+           return state_.isCableOpen(cable) && cable.tries < kMaxCableTries;
          });
 }
 
@@ -117,12 +183,15 @@ Round RoundPlanner::matching() {
       }
       for (const auto& [a, b] : pairs) take(left, a), take(left, b);
       addPairs(made, pairs);
-      addPairs(made, matchAcross(left, state_.layout.leaf, state_.met, state_.random));
+      if (state_.layout.nodes() <= static_cast<int>(kFewNodes) && pairs.empty())
+        addPairs(made, pairHalves(shuffled(left), state_.met));
+      else
+        addPairs(made, matchAcross(left, state_.layout.leaf, state_.met, state_.random));
       break;
     }
     default: {
       made = named(Stage::Matching, "pairs at random");
-      std::shuffle(all.begin(), all.end(), state_.random);
+      all = shuffled(all);
       std::stable_partition(all.begin(), all.end(), [this](int node) {
         return state_.evidence.best(node, 0) < 0;
       });  // who sat out before does not now
@@ -134,11 +203,18 @@ Round RoundPlanner::matching() {
 
 /// Suspects with proven good nodes, nearest first: what is between leaves is evaluated by itself.
 void RoundPlanner::addSuspects(Round& made, std::vector<int>& free) {
-  for (const int suspect : state_.suspects()) {
+  addPartners(made, free, state_.suspects());
+}
+
+/// Partners that were never bad are preferred, then new ones, then near ones.
+void RoundPlanner::addPartners(Round& made, std::vector<int>& free, const std::vector<int>& nodes) {
+  std::erase_if(free, [&nodes](int node) { return has(nodes, node); });
+  for (const int suspect : nodes) {
     const auto leaf = state_.leafOf(suspect);
     const auto& used = state_.nic(suspect, 0).partners;
     const auto rank = [&](int node) {
-      return (has(used, node) ? 2 : 0) + (state_.leafOf(node) == leaf ? 0 : 1);
+      return (state_.isWatched(node) ? 4 : 0) + (has(used, node) ? 2 : 0) +
+             (state_.leafOf(node) == leaf ? 0 : 1);
     };
     const auto best =
         std::min_element(free.begin(), free.end(), [&](int x, int y) { return rank(x) < rank(y); });
@@ -167,7 +243,7 @@ void RoundPlanner::addCables(Round& made, std::vector<int>& free) {
   };
   for (std::size_t c = 0; c < state_.cables.size(); ++c) {
     auto& suspect = state_.cables[c];
-    if (suspect.fresh > 0 || suspect.tries >= kMaxCableTries) continue;
+    if (!state_.isCableOpen(suspect) || suspect.tries >= kMaxCableTries) continue;
     ++suspect.tries;
     std::vector<int> near;  // nodes of the leaves at its ends, as far as its tests tell
     std::set<int> leaves;
@@ -203,14 +279,19 @@ Round RoundPlanner::confirm() {
   std::shuffle(free.begin(), free.end(), state_.random);
   addSuspects(made, free);
   if (state_.layout.cables) addCables(made, free);
+  addPartners(made, free, state_.ask_near);
   addPaths(made, free);
   state_.controls = made.groups.size();
+  addControls(made, free);
+  return made;
+}
+
+void RoundPlanner::addControls(Round& made, const std::vector<int>& free) {
   std::set<Pair> fresh;
   const std::span<const int> all(free);
   const std::size_t within = free.size() / 2 & ~std::size_t{1};
   addPairs(made, matchWithin(all.first(within), state_.layout.leaf, fresh, state_.random));
   addPairs(made, matchAcross(all.subspan(within), state_.layout.leaf, fresh, state_.random));
-  return made;
 }
 
 Round RoundPlanner::allPairs(std::vector<std::vector<int>> groups, std::string what) {

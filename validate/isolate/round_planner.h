@@ -17,14 +17,20 @@ class RoundPlanner {
   bool hasPending() const;    ///< something has not been tested again yet
   bool hasUndecided() const;  ///< … or not often enough
   bool needsCubes() const;
+  bool needsWatch() const;  ///< somebody was tested too seldom, or is watched
   Round matching();
   Round confirm();
   Round grid();
   Round ladder();
   Round cube();
+  Round watch();
+  Round exchangeAgain();
+  std::vector<int> shuffled(std::vector<int> nodes);
+  void addControls(Round& made, const std::vector<int>& free);
   Round allPairs(std::vector<std::vector<int>> groups, std::string what);
   void addRiders(Round& made, const Round& riders);
   void addSuspects(Round& made, std::vector<int>& free);
+  void addPartners(Round& made, std::vector<int>& free, const std::vector<int>& nodes);
   void addPaths(Round& made, std::vector<int>& free);
   void addCables(Round& made, std::vector<int>& free);
 

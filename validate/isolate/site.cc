@@ -5,6 +5,7 @@
 #include "inventory/model/fabric.h"
 #include "inventory/model/fabric_positions.h"
 #include "inventory/model/profile.h"
+#include "validate/gates.h"
 #include "validate/pair_partner.h"
 
 #include <fmt/format.h>
@@ -64,8 +65,22 @@ std::string switchWord(const Site& site, int leaf, int rail) {
   return site.leaves_are_switches && rail >= 0 ? fmt::format("{}-r{}", name, rail) : name;
 }
 
+/// Of a fault that comes and goes.
+std::string oftenBad(const Culprit& culprit) {
+  return fmt::format(
+      "bad in {} of its {} tests with good nodes, which congestion does not explain; "
+      "then it reaches {}",
+      culprit.bad, culprit.tests, percent(culprit.reached));
+}
+
 Told tellNode(const Site& site, const Culprit& culprit) {
   const auto& node = site.nodes[static_cast<std::size_t>(culprit.a)];
+  if (culprit.bad > 0)
+    return {node.name.str(), oftenBad(culprit),
+            fmt::format("an intermittent fault, or one that began during the run: see `muster why "
+                        "{0}` and its kernel log for link resets, XIDs and throttling, keep it out "
+                        "of the pool, and run the isolation again",
+                        node.name.str())};
   if (culprit.reached <= 0)
     return {node.name.str(), "no test with a proven good node works",
             fmt::format("see `muster why {0}` and its kernel log; check that its RDMA driver is "
@@ -86,6 +101,12 @@ Told tellNic(const Site& site, const Culprit& culprit) {
         "the cable to {} port {}",
         switchWord(site, site.layout.leaf[static_cast<std::size_t>(culprit.a)], culprit.rail),
         node.leaf_port);
+  if (culprit.bad > 0)
+    return {
+        fmt::format("{} {}", node.name.str(), railWord(node, culprit.rail)), oftenBad(culprit),
+        fmt::format("an intermittent fault: read the port's error and link-down counters, reseat "
+                    "{}, keep the node out of the pool, and run the isolation again",
+                    cable)};
   return {fmt::format("{} {}", node.name.str(), railWord(node, culprit.rail)),
           fmt::format("reaches {} of its peers; the node's other rails are good",
                       percent(culprit.reached)),
@@ -123,6 +144,9 @@ Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeNam
       continue;
     }
     rails = std::min(rails, made.devices.size());
+    site.rails_are_nics =
+        site.rails_are_nics &&
+        (engine.kind == EngineKind::Rdma || made.devices == railDevicesOf(cluster, *node, agents));
     placeNode(cluster, places, *node, made, site);
     site.nodes.push_back(std::move(made));
   }
@@ -138,6 +162,16 @@ Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeNam
   if (const auto found = cluster.fabrics.find(fabric.value_or("")); found != cluster.fabrics.end())
     site.link = found->second.link;
   return site;
+}
+
+std::optional<double> leastGbitsOf(const Site& site, EngineKind engine) {
+  constexpr double kOfNccl = 0.75;
+  if (engine == EngineKind::Tcp || site.nodes.empty()) return std::nullopt;
+  const auto& device = site.nodes.front().devices.front();
+  const double floor = rdmaFloorGbits(device, site.link);
+  if (engine == EngineKind::Rdma) return floor;
+  if (site.link.empty() || !site.rails_are_nics) return std::nullopt;
+  return kOfNccl * floor;
 }
 
 void useRoutes(Site& site, SiteRoutes routes) {
@@ -270,7 +304,8 @@ std::string toText(const Site& site, const Verdict& verdict) {
   for (const auto& unclear : verdict.unclear) {
     if (unclear.others == kToldBefore) continue;
     out << fmt::format(
-        "\nunclear: {}{}{}{}: {}\n", site.nodes[static_cast<std::size_t>(unclear.a)].name.str(),
+        "\nunclear: {}{}{}{}: {}\n",
+        unclear.a < 0 ? "all nodes" : site.nodes[static_cast<std::size_t>(unclear.a)].name.str(),
         unclear.b >= 0 ? " with " + site.nodes[static_cast<std::size_t>(unclear.b)].name.str() : "",
         unclear.others ? fmt::format(" and {} others", unclear.others) : "",
         site.layout.rails > 1 && unclear.rail >= 0 ? fmt::format(" rail {}", unclear.rail) : "",
@@ -306,7 +341,9 @@ nlohmann::json toJson(const Site& site, const Verdict& verdict) {
     culprits.push_back(std::move(each));
   }
   for (const auto& each : verdict.unclear) {
-    unclear.push_back({{"node", name(each.a)}, {"rail", each.rail}, {"why", each.why}});
+    unclear.push_back({{"node", each.a < 0 ? json() : json(name(each.a))},
+                       {"rail", each.rail},
+                       {"why", each.why}});
     if (each.b >= 0) unclear.back()["with"] = name(each.b);
     if (each.others > 0) unclear.back()["others"] = each.others;
   }

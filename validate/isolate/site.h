@@ -15,6 +15,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,10 +31,12 @@ struct SiteNode {
 struct Site {
   std::vector<SiteNode> nodes;  ///< in the order of the isolation's numbers
   Layout layout;
-  std::vector<std::string> leaf_names;       ///< "leaf-su1": with the rail behind it a switch; or a
-                                             ///< rack, where no fabric is declared
-  bool leaves_are_switches = false;          ///< leaf_names + "-rN" are declared switches
-  std::string link;                          ///< of the fabric, "4xNDR"
+  std::vector<std::string> leaf_names;  ///< "leaf-su1": with the rail behind it a switch; or a
+                                        ///< rack, where no fabric is declared
+  bool leaves_are_switches = false;     ///< leaf_names + "-rN" are declared switches
+  bool rails_are_nics =
+      true;          ///< of NCCL: each GPU has one of its own; not kept, asked at the beginning
+  std::string link;  ///< of the fabric, "4xNDR"
   std::shared_ptr<const SiteRoutes> routes;  ///< null: not known; else `layout.cables` asks it
 };
 
@@ -45,6 +48,10 @@ void useRoutes(Site& site, SiteRoutes routes);
 /// or report no RDMA device, named)
 Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeName>& nodes,
                     const gateway::AgentGateway& agents, const Engine& engine = {});
+/// What a healthy pair reaches at least, by what is expected of its devices and link: the floor of
+/// RDMA tests; of NCCL, whose tests include the way from NIC to GPU, three quarters of it. Nullopt:
+/// nothing is expected (TCP, GPUs without a NIC of their own, a fabric without a link).
+std::optional<double> leastGbitsOf(const Site& site, EngineKind engine);
 /// For going on after a kill: the same numbers for the same nodes, whatever agents say now.
 nlohmann::json siteToJson(const Site& site);
 /// Errors: Corrupt

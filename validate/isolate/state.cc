@@ -2,6 +2,8 @@
 #include "validate/isolate/state.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 namespace muster::validate::isolate {
 
@@ -39,14 +41,32 @@ Isolation::State::State(Layout layout_in, Options options_in)
       random(options_in.seed),
       evidence(layout, options_in.least_gbits),
       nics(layout.leaf.size() * static_cast<std::size_t>(layout.rails)),
+      bad_entries(static_cast<std::size_t>(layout.rails)),
       dead_rails(static_cast<std::size_t>(layout.rails)) {}
 
 Margins Isolation::State::margins() const {
   const double sigma = evidence.sigma();
-  const double boundary = std::max(options.tolerance, 2.5 * sigma);
+  // What stays with a node from round to round is not averaged out by testing it again.
+  const double boundary =
+      std::max({options.tolerance, 2.5 * sigma, 8 * evidence.persistentSigma()});
   return {boundary, std::max(0.8 * options.tolerance, 2 * sigma),
           std::max(2.4 * options.tolerance, 4.8 * sigma),
           std::max(4 * options.tolerance, 7 * sigma), sigma};
+}
+
+double Nic::lacks() const {
+  if (shares.empty()) return 0;
+  auto sorted = shares;
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  const auto half = static_cast<std::ptrdiff_t>((sorted.size() + 1) / 2);
+  return 1 -
+         std::accumulate(sorted.begin(), sorted.begin() + half, 0.0) / static_cast<double>(half);
+}
+
+bool Isolation::State::isWatched(int node) const {
+  for (int rail = 0; rail < layout.rails; ++rail)
+    if (nic(node, rail).watched) return true;
+  return false;
 }
 
 bool Isolation::State::isClear(int node) const {
@@ -74,15 +94,27 @@ std::vector<int> Isolation::State::suspects() const {
   return out;
 }
 
+bool Isolation::State::willSeeAllPairs() const {
+  if (!options.groups || saw_all_pairs) return false;
+  const auto clear = clearNodes().size();
+  return clear >= kFewestOfGroups && clear <= static_cast<std::size_t>(kMaxExchange) &&
+         ladders < static_cast<int>(ladderSizes(static_cast<int>(clear)).size());
+}
+
 bool Isolation::State::isPathOpen(const PathSuspect& path) const {
   return !path.explained && nic(path.a, path.rail).status != PartStatus::Accused &&
          nic(path.b, path.rail).status != PartStatus::Accused;
 }
 
-void Isolation::State::raisePath(int a, int b, int rail, double share) {
+void Isolation::State::raisePath(int a, int b, int rail, double share, int seen_before) {
   if (paths.size() >= kMaxPaths) return;
   if (!raised.insert({std::min(a, b), std::max(a, b), rail}).second) return;
-  paths.push_back({.a = a, .b = b, .rail = rail, .share = share, .again = std::nullopt});
+  paths.push_back({.a = a,
+                   .b = b,
+                   .rail = rail,
+                   .share = share,
+                   .repeated = seen_before,
+                   .seen_before = seen_before});
 }
 
 bool Isolation::State::isExplained(int a, int b, int rail) const {
@@ -97,8 +129,12 @@ bool Isolation::State::isExplained(int a, int b, int rail) const {
          });
 }
 
+bool Isolation::State::isCableOpen(const CableSuspect& cable) const {
+  return cable.fresh == 0 || (cable.fresh < kCableTests && cable.share < 1 - margins().path);
+}
+
 bool Isolation::State::isCableBad(const CableSuspect& cable) const {
-  return cable.fresh > 0 && cable.share < 1 - margins().path &&
+  return cable.fresh >= kCableTests && cable.share < 1 - margins().path &&
          evidence.bestCable(cable.cable).value_or(-1) < 1 - margins().path;
 }
 

@@ -15,23 +15,37 @@ enum class PartStatus { Unknown, Clear, Suspect, Accused };
 /// One node's port on one rail.
 struct Nic {
   PartStatus status = PartStatus::Unknown;
-  double sum = 0;  ///< of the shares of its fresh tests: those made to decide it, against what is
-                   ///< proven good
-  int fresh = 0;
+  std::vector<double>
+      shares;      ///< of its fresh tests: those made to decide it, against what is proven good
   int silent = 0;  ///< fresh tests that said nothing
+  int tests = 0;   ///< of any kind that gave a number; an entry of an all-to-all is one
+  bool intermittent = false;  ///< accused because it is bad too often, though not always
+  bool watched = false;       ///< clear, and has been bad since as good parts are not
   std::vector<int> partners;
-  double lacks() const { return fresh ? 1 - sum / fresh : 0; }
+  void suspectAgain() { status = PartStatus::Suspect, shares.clear(), silent = 0; }
+  int fresh() const { return static_cast<int>(shares.size()); }
+  /// By the better half of its fresh tests: the others may have met congestion.
+  double lacks() const;
+};
+
+/// How a NIC did in an all-to-all, over all that it met.
+struct RowResult {
+  int round, node, rail;
+  bool bad;            ///< slow, or with more slow ones among them than others have
+  int near, bad_near;  ///< of its own leaf that it met, and those of them that were bad
+  float share;         ///< median; of an intermittent one, of what was slow
 };
 
 /// A test that was bad although both NICs are good: the way between them is, or the two do not get
 /// on.
 struct PathSuspect {
   int a, b, rail;
-  double share;                 ///< of the test that raised it
-  std::optional<double> again;  ///< the best of its repetitions, alone, once they decide
-  double best = 0;              ///< of the repetitions so far
-  int repeated = 0;
-  bool explained = false;  ///< by a cable or the uplinks of a leaf
+  double share;                      ///< of the test that raised it
+  std::optional<double> again = {};  ///< the best of its repetitions, alone, once they decide
+  double best = 0;                   ///< of the repetitions so far
+  int repeated = 0;                  ///< times that it was tested after the first
+  int seen_before = 0;               ///< of these, all-to-alls in which it was bad
+  bool explained = false;            ///< by a cable or the uplinks of a leaf
   int silent = 0;
 };
 
@@ -72,6 +86,13 @@ struct Isolation::State {
   Evidence evidence;
   std::vector<Nic> nics;
   std::vector<PathSuspect> paths;
+  std::vector<RowResult> rows;
+  std::vector<Pair> ask_again;  ///< watched nodes with one they were bad with: does it stay bad?
+  std::vector<int> ask_near;    ///< nodes to be tested with their own leaf: is it they, or the way?
+  std::size_t entries = 0;      ///< pairs that the largest all-to-all measured
+  std::vector<std::set<Pair>> bad_entries;  ///< of each rail: bad in every all-to-all so far
+  bool exchange_due = false;                ///< too many pairs were bad to look at one by one
+  int exchanges = 0;                        ///< all-to-alls of all that were made again for that
   std::set<int> bad_cables;
   std::set<std::array<int, 3>> raised;  ///< a, b, rail of paths
   std::vector<CableSuspect> cables;
@@ -94,6 +115,7 @@ struct Isolation::State {
   Margins margins() const;
   int leafOf(int node) const { return layout.leaf[static_cast<std::size_t>(node)]; }
   bool isClear(int node) const;
+  bool isWatched(int node) const;
   std::vector<int> clearNodes() const;
   std::vector<int> suspects() const;  ///< nodes with a NIC that is not decided
   bool begun() const { return nics.front().status != PartStatus::Unknown; }
@@ -102,15 +124,19 @@ struct Isolation::State {
   bool isBadAgain(const PathSuspect& path) const {
     return path.again && *path.again < 1 - margins().path;
   }
+  /// An all-to-all of all will show every pair: until then single bad tests are not looked at.
+  bool willSeeAllPairs() const;
   bool isExplained(int a, int b, int rail) const;  ///< by a way that is known to be bad
   bool isCableBad(const CableSuspect& cable) const;
-  void raisePath(int a, int b, int rail, double share);
+  bool isCableOpen(const CableSuspect& cable) const;  ///< it needs a test of its own
+  void raisePath(int a, int b, int rail, double share, int seen_before = 0);
 };
 
 inline constexpr std::size_t kMaxPaths = 4'096;
 inline constexpr std::size_t kMaxCables = 256;
-inline constexpr int kPathRepeats = 2;  ///< bad ones before a pair is accused: one is a busy host
-inline constexpr int kMaxSilent = 3;    ///< tests that said nothing before nobody asks again
+inline constexpr std::size_t kFewestOfGroups = 4;  ///< nodes
+inline constexpr int kCableTests = 2;              ///< bad ones before a cable is accused
+inline constexpr int kMaxSilent = 3;  ///< tests that said nothing before nobody asks again
 inline constexpr int kMaxExchange =
     2'048;  ///< nodes of an all-to-all; every pair takes kStep of it
 

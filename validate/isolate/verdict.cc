@@ -3,6 +3,7 @@
 #include "validate/isolate/round_learner.h"
 #include "validate/isolate/round_planner.h"
 #include "validate/isolate/state.h"
+#include "validate/isolate/test_history.h"
 
 #include <algorithm>
 #include <map>
@@ -20,15 +21,17 @@ constexpr double kNothing = 0.02;  ///< reached less than this: dead, not slow
 struct Book {
   const Isolation::State& state;
   Verdict& verdict;
-  double failure_rate = 0;  ///< of tests between good parts
-  double tests = 1;         ///< that could have accused somebody
+  TestHistory history;
+  double tests = 1;  ///< that could have accused somebody
 
-  double confidence(double lacks, int fresh, int failures) const {
-    const double chance =
-        lacks > 1 - kNothing
-            ? std::pow(failure_rate, std::max(failures, 1))
-            : tail(lacks / (state.margins().sigma / std::sqrt(std::max(fresh, 1))));
-    return std::clamp(1 - tests * chance, 0.0, kMostCertain);
+  double certain(double chance) const { return std::clamp(1 - tests * chance, 0.0, kMostCertain); }
+  /// What is clearly bad could be congestion, what is little could be noise.
+  double confidence(double lacks, int fresh, int bad) const {
+    const auto margin = state.margins();
+    if (lacks > margin.path) return certain(std::pow(history.pairs().rate(), std::max(bad, 1)));
+    const double kept = state.evidence.persistentSigma();
+    return certain(
+        tail(lacks / std::sqrt(kept * kept + margin.sigma * margin.sigma / std::max(fresh, 1))));
   }
 };
 
@@ -43,25 +46,35 @@ std::vector<Pair> worstTests(const Isolation::State& state, int node, int rail) 
   return out;
 }
 
-int failuresOf(const Isolation::State& state, int node, int rail) {
-  int failures = 0;
-  for (const auto& sample : state.evidence.samples())
-    if (sample.rail == rail && sample.gbits <= 0 && (sample.a == node || sample.b == node) &&
-        state.nic(sample.a == node ? sample.b : sample.a, rail).status == PartStatus::Clear)
-      ++failures;
-  return failures;
+/// Tests of this NIC with good ones that were bad.
+int badTestsOf(const Isolation::State& state, int node, int rail) {
+  const double least = 1 - state.margins().path;
+  return static_cast<int>(std::count_if(
+      state.evidence.samples().begin(), state.evidence.samples().end(), [&](const Sample& sample) {
+        return sample.rail == rail && sample.share < least &&
+               (sample.a == node || sample.b == node) &&
+               state.nic(sample.a == node ? sample.b : sample.a, rail).status == PartStatus::Clear;
+      }));
 }
 
 Culprit ofNic(const Book& book, int node, int rail) {
   const auto& nic = book.state.nic(node, rail);
-  const double reached = std::max(0.0, 1 - nic.lacks());
-  return {.kind = CulpritKind::Nic,
-          .a = node,
-          .rail = rail,
-          .reached = reached < kNothing ? 0 : reached,
-          .confidence = book.confidence(nic.lacks(), nic.fresh, failuresOf(book.state, node, rail)),
-          .tests = nic.fresh,
-          .seen = worstTests(book.state, node, rail)};
+  const auto& seen = book.history.of(node, rail);
+  Culprit out{.kind = CulpritKind::Nic,
+              .a = node,
+              .rail = rail,
+              .tests = nic.fresh(),
+              .seen = worstTests(book.state, node, rail)};
+  if (nic.intermittent) {
+    out.tests = seen.tests + seen.rows, out.bad = seen.bad + seen.bad_rows;
+    out.reached = seen.bad ? seen.sum / seen.bad : seen.worst;
+    out.confidence = book.certain(seen.chance);
+  } else {
+    out.reached = std::max(0.0, 1 - nic.lacks());
+    out.confidence = book.confidence(nic.lacks(), nic.fresh(), badTestsOf(book.state, node, rail));
+  }
+  if (out.reached < kNothing) out.reached = 0;
+  return out;
 }
 
 /// Several culprits as one that explains them.
@@ -71,6 +84,7 @@ Culprit merged(CulpritKind kind, int a, int rail, const std::vector<Culprit>& pa
     out.reached = std::min(out.reached, part.reached);
     out.confidence = std::max(out.confidence, part.confidence);
     out.tests += part.tests;
+    out.bad += part.bad;
     for (const auto& seen : part.seen)
       if (out.seen.size() < kMaxSeen) out.seen.push_back(seen);
   }
@@ -155,7 +169,8 @@ void addWays(const Book& book) {
         state.layout.cables &&
         std::any_of(state.cables.begin(), state.cables.end(), [&](const auto& cable) {
           const auto used = state.layout.cables(path.a, path.b, path.rail);
-          return cable.fresh == 0 && std::find(used.begin(), used.end(), cable.cable) != used.end();
+          return state.isCableOpen(cable) &&
+                 std::find(used.begin(), used.end(), cable.cable) != used.end();
         });
     if (!path.again)
       book.verdict.unclear.push_back(
@@ -170,7 +185,7 @@ void addWays(const Book& book) {
            .rail = path.rail,
            .why = "the test between them is bad; no other pair that uses the same cables was free "
                   "to tell a cable from the pair"});
-    else if (state.isBadAgain(path))
+    else if (state.isBadAgain(path) && book.history.isProven(path.a, path.b, path.rail))
       add({.kind = CulpritKind::Pair,
            .a = path.a,
            .b = path.b,
@@ -185,13 +200,18 @@ void addUnclear(const Book& book) {
   for (int node = 0; node < state.layout.nodes(); ++node)
     for (int rail = 0; rail < state.layout.rails; ++rail) {
       const auto& nic = state.nic(node, rail);
-      if (nic.status == PartStatus::Clear || nic.status == PartStatus::Accused) continue;
+      if (nic.status == PartStatus::Accused || (nic.status == PartStatus::Clear && !nic.watched))
+        continue;
       std::string_view why = "its tests are too close to the boundary for their noise";
-      if (nic.status == PartStatus::Unknown)
+      if (nic.watched)
+        why =
+            "it has been bad with a good node, more often than good nodes are and too seldom to "
+            "name it: an intermittent fault is not excluded";
+      else if (nic.status == PartStatus::Unknown)
         why = "its tests have not ended yet";
       else if (state.evidence.best(node, rail) < 0 || nic.silent >= kMaxSilent)
         why = "its tests gave no result";
-      else if (nic.fresh == 0)
+      else if (nic.fresh() == 0)
         why = "its tests were bad, and no proven good node was there to test it with";
       book.verdict.unclear.push_back({.a = node, .rail = rail, .why = why});
     }
@@ -228,6 +248,45 @@ void addFailed(const Book& book) {
       return std::find(members.begin(), members.end(), node) != members.end();
     });
   }
+}
+
+/// Where many nodes are bad, a pair or the uplinks of a leaf may only be two of them.
+void demoteWays(const Book& book) {
+  constexpr double kManyBad = 0.25;
+  constexpr std::string_view kWhy =
+      "tests between them are bad, but so many nodes are that it cannot be told from theirs: "
+      "repair "
+      "those first";
+  const auto& state = book.state;
+  int bad = 0;
+  for (int node = 0; node < state.layout.nodes(); ++node) bad += !state.isClear(node);
+  if (bad < kManyBad * state.layout.nodes()) return;
+  std::erase_if(book.verdict.culprits, [&](const Culprit& culprit) {
+    if (culprit.kind != CulpritKind::Pair && culprit.kind != CulpritKind::Uplinks) return false;
+    const auto& first = culprit.seen.front();
+    book.verdict.unclear.push_back(
+        {.a = first.first, .b = first.second, .rail = culprit.rail, .why = kWhy});
+    return true;
+  });
+}
+
+/// When the run itself is no measure, nobody has passed; what is named by many tests stays named.
+void addFleet(const Book& book) {
+  const auto& state = book.state;
+  if (!state.begun()) return;
+  std::string_view why;
+  if (state.evidence.sigma() > state.options.most_noise)
+    why = "the results of equal tests differ more than those of a healthy network do";
+  else if (state.evidence.fasterPairs() > 0)
+    why = "some pairs reach far more than most: most nodes may be slow";
+  else if (!book.history.provingTests())
+    why = "so many tests between good nodes are bad that congestion hides single faults";
+  if (why.empty()) return;
+  book.verdict.unclear.insert(book.verdict.unclear.begin(), {.a = -1, .why = why});
+  book.verdict.cleared.clear();
+  std::erase_if(book.verdict.culprits, [](const Culprit& culprit) {
+    return culprit.kind == CulpritKind::Pair || culprit.kind == CulpritKind::Uplinks;
+  });
 }
 
 }  // namespace
@@ -278,13 +337,8 @@ Verdict Isolation::verdict() const {
   verdict.noise = state.evidence.sigma();
   verdict.typical_gbits = state.evidence.medianGbits();
   verdict.cleared = state.clearNodes();
-  Book book{state, verdict};
-  double good = 0, failed = 0;
-  for (const auto& sample : state.evidence.samples())
-    if (state.nic(sample.a, sample.rail).status == PartStatus::Clear &&
-        state.nic(sample.b, sample.rail).status == PartStatus::Clear)
-      ++good, failed += sample.gbits <= 0;
-  book.failure_rate = (failed + 1) / (good + 2);
+  std::erase_if(verdict.cleared, [&state](int node) { return state.isWatched(node); });
+  Book book{state, verdict, TestHistory(state)};
   book.tests = static_cast<double>(state.layout.nodes()) * state.layout.rails;
   if (state.options.least_gbits && !state.evidence.samples().empty() &&
       verdict.typical_gbits < *state.options.least_gbits)
@@ -297,6 +351,8 @@ Verdict Isolation::verdict() const {
   addWays(book);
   addUnclear(book);
   addFailed(book);
+  demoteWays(book);
+  addFleet(book);
   std::stable_sort(verdict.culprits.begin(), verdict.culprits.end(),
                    [](const auto& x, const auto& y) { return x.confidence > y.confidence; });
   return verdict;

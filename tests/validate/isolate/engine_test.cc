@@ -123,7 +123,9 @@ TEST(Isolate, roundsAreDisjointWhateverHappens) {
     // Everybody is cleared, accused or unclear: nobody is forgotten.
     const auto verdict = isolation.verdict();
     std::set<int> told(verdict.cleared.begin(), verdict.cleared.end());
-    for (const auto& each : verdict.unclear) told.insert(each.a);
+    for (const auto& each : verdict.unclear)
+      for (int node = 0; node < world.nodes(); ++node)
+        if (each.a == node || each.a < 0) told.insert(node);  // without a node: all are
     for (const auto& each : verdict.culprits)
       for (int node = 0; node < world.nodes(); ++node)
         if (each.a == node || each.kind == CulpritKind::Rail ||
@@ -149,21 +151,29 @@ TEST(Isolate, theSameSeedPlansTheSameRounds) {
   EXPECT_EQ(trace(), trace());
 }
 
+/// All-to-alls of a thousand nodes are half a million entries: a few trials have them, the bench
+/// has thousands. The others are of a quarter of the nodes.
+void shrink(IsolateWorld& world, int trial, int large) {
+  if (trial >= large) world.leaves = 16, world.nodes_per_leaf = 16, world.spines = 16;
+}
+
 TEST(Isolate, aHealthyClusterIsClearedInEightRounds) {
-  for (int trial = 0; trial < 10; ++trial) {
+  for (int trial = 0; trial < 12; ++trial) {
     IsolateWorld world(static_cast<std::uint64_t>(trial) + 50);
+    shrink(world, trial, 2);
     const auto verdict = world.isolated({.seed = static_cast<std::uint64_t>(trial)});
     EXPECT_TRUE(verdict.culprits.empty());
     EXPECT_TRUE(verdict.unclear.empty());
     EXPECT_EQ(static_cast<int>(verdict.cleared.size()), world.nodes());
     EXPECT_LE(verdict.rounds, 9);
-    EXPECT_NEAR(verdict.noise, world.noise, 0.001);
+    EXPECT_NEAR(verdict.noise, world.noise, 0.0015);
   }
 }
 
 TEST(Isolate, slowNodesAreNamedAndNobodyElse) {
   for (int trial = 0; trial < 40; ++trial) {
     IsolateWorld world(static_cast<std::uint64_t>(trial) + 100);
+    shrink(world, trial, 3);
     const auto bad = world.some(1 + trial % 8, world.nodes());
     for (const int node : bad) world.slowNode(node, 1 - world.between(0.03, 0.10));
     const auto verdict = world.isolated({.seed = static_cast<std::uint64_t>(trial)});
@@ -242,6 +252,7 @@ TEST(Isolate, withoutRoutesTheLeafIsNamed) {
 TEST(Isolate, twoThatDoNotGetOnAreFoundAmongHalfAMillionPairs) {
   for (int trial = 0; trial < 10; ++trial) {
     IsolateWorld world(static_cast<std::uint64_t>(trial) + 500);
+    shrink(world, trial, 2);
     world.routes_known = trial % 2;
     const auto two = world.some(2, world.nodes());
     world.slowPair(two[0], two[1], 0, trial % 3 ? 0.7 : 0);
@@ -313,18 +324,24 @@ TEST(Isolate, aTestThatSometimesSaysNothingAccusesNobody) {
   }
 }
 
-TEST(Isolate, aPassingFaultIsNotBlamedOnAPair) {
+/// One bad test accuses nobody, and nobody who was part of it has passed: it may come again.
+TEST(Isolate, aPassingFaultIsNotBlamedOnAPairAndNotCleared) {
   IsolateWorld world(24);
   world.leaves = 4, world.nodes_per_leaf = 8, world.spines = 8;
   Isolation isolation(world.layout(), {});
-  bool once = false;
+  std::vector<int> struck;
   while (const auto round = isolation.next()) {
     auto result = world.run(*round);
-    if (!once && round->number == 2) once = true, result[0].rail_gbits[0] *= 0.5;
+    if (struck.empty() && round->number == 2)
+      struck = round->groups[0].members, result[0].rail_gbits[0] *= 0.5;
     isolation.learn(result);
   }
-  EXPECT_TRUE(isolation.verdict().culprits.empty());
-  EXPECT_TRUE(isolation.verdict().unclear.empty());
+  const auto verdict = isolation.verdict();
+  EXPECT_TRUE(verdict.culprits.empty());
+  EXPECT_EQ(verdict.cleared.size(), 30u);
+  ASSERT_EQ(verdict.unclear.size(), 2u);
+  for (const auto& unclear : verdict.unclear)
+    EXPECT_EQ(std::count(struck.begin(), struck.end(), unclear.a), 1) << unclear.a;
 }
 
 }  // namespace

@@ -86,6 +86,40 @@ TEST_F(IsolateRunner, placesNodesAsTheFabricDeclaresThem) {
   EXPECT_EQ(site->nodes[0].devices, (std::vector<std::string>{"mlx5_2", "mlx5_10"}));  // by number
 }
 
+TEST_F(IsolateRunner, everyEngineThatMeasuresADeviceHasAFloor) {
+  auto site = *siteOf(cluster_, names_, agents_);
+  EXPECT_EQ(leastGbitsOf(site, EngineKind::Rdma), 360);
+  EXPECT_EQ(leastGbitsOf(site, EngineKind::Nccl), 270);
+  EXPECT_EQ(leastGbitsOf(site, EngineKind::Tcp), std::nullopt);
+  const auto shared =
+      *siteOf(cluster_, names_, agents_, {EngineKind::Nccl, 4});  // four GPUs, two NICs
+  EXPECT_EQ(leastGbitsOf(shared, EngineKind::Nccl), std::nullopt);
+  site.link.clear();
+  EXPECT_EQ(leastGbitsOf(site, EngineKind::Nccl), std::nullopt);
+}
+
+/// A run that is no measure: told as one line for all nodes, in JSON without a node.
+TEST_F(IsolateRunner, whatConcernsAllNodesIsToldOfAllNodes) {
+  const auto site = *siteOf(cluster_, names_, agents_);
+  const Verdict verdict{.culprits = {}, .unclear = {{.a = -1, .why = "constant"}}, .cleared = {}};
+  EXPECT_NE(toText(site, verdict).find("unclear: all nodes: constant"), std::string::npos);
+  const auto json = toJson(site, verdict);
+  ASSERT_EQ(json.at("unclear").size(), 1u);
+  EXPECT_TRUE(json["unclear"][0].at("node").is_null());
+}
+
+TEST_F(IsolateRunner, aFaultThatComesAndGoesIsToldWithItsCount) {
+  const auto site = *siteOf(cluster_, names_, agents_);
+  const auto node = tell(
+      site, {.kind = CulpritKind::Node, .a = 2, .reached = 0.5, .tests = 16, .bad = 5, .seen = {}});
+  EXPECT_NE(node.what.find("bad in 5 of its 16 tests"), std::string::npos) << node.what;
+  EXPECT_NE(node.next.find("run the isolation again"), std::string::npos) << node.next;
+  const auto nic =
+      tell(site, {.kind = CulpritKind::Nic, .a = 2, .rail = 1, .tests = 9, .bad = 3, .seen = {}});
+  EXPECT_NE(nic.what.find("bad in 3 of its 9 tests"), std::string::npos) << nic.what;
+  EXPECT_NE(nic.next.find("leaf-su1-r1 port 3"), std::string::npos) << nic.next;
+}
+
 TEST_F(IsolateRunner, namesTheSlowDeviceWithItsSwitchPort) {
   answerRates();
   slow_ = "n6 mlx5_10";
