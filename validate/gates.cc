@@ -153,14 +153,15 @@ Params gpuAmd(const Asked& asked) {
 /// NVML knows none of them.
 Params gpuNcclTests(const Asked& asked) {
   nlohmann::json params{{"max_bytes", asked.level.nccl_max}};
-  if (!asked.amd()) return params;
-  params["model"] = asked.profile.expect.gpu_model;
   if (asked.profile.expect.gpus) params["gpus"] = *asked.profile.expect.gpus;
+  if (asked.amd()) params["model"] = asked.profile.expect.gpu_model;
   return params;
 }
+/// How many GPUs there must be is the profile's word; without it NVML's.
 Params gpuDcgm(const Asked& asked) {
-  return Params(
-      nlohmann::json{{"level", asked.level.dcgm_level}, {"limit_seconds", asked.limit.count()}});
+  nlohmann::json params{{"level", asked.level.dcgm_level}, {"limit_seconds", asked.limit.count()}};
+  if (asked.profile.expect.gpus) params["gpus"] = *asked.profile.expect.gpus;
+  return params;
 }
 Params diskRead(const Asked& asked) {
   return Params(nlohmann::json{{"seconds", asked.level.disk_seconds}});

@@ -99,8 +99,8 @@ Verdict checkRdmaLinks(const nlohmann::json& params,
                        const Host& host);  ///< {window_seconds, min_load}
 Verdict checkRdmaPorts(const nlohmann::json& params,
                        const Host& host);  ///< {min_gbits, link_layer, max_errors}
-Verdict checkSystemAcs(const nlohmann::json& params, const Host& host);        ///< {}
-Verdict checkSystemCpus(const nlohmann::json& params, const Host& host);       ///< {count}
+Verdict checkSystemAcs(const nlohmann::json& params, const Host& host);   ///< {}
+Verdict checkSystemCpus(const nlohmann::json& params, const Host& host);  ///< {count}
 Verdict checkSystemPcie(const nlohmann::json& params, const Host& host);       ///< {}
 Verdict checkSystemTime(const nlohmann::json& params, const Host& host);       ///< {max_error_ms}
 Verdict checkSystemKernelLog(const nlohmann::json& params, const Host& host);  ///< {}
