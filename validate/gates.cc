@@ -128,6 +128,10 @@ Params gpuAffinity(const Asked& asked) {
   return Params(rails.empty() ? nlohmann::json::object()
                               : nlohmann::json{{"rails", std::move(rails)}});
 }
+Params smi(const Asked& asked) {
+  return asked.profile.expect.gpus ? Params(nlohmann::json{{"gpus", *asked.profile.expect.gpus}})
+                                   : Params(nlohmann::json::object());
+}
 Params gpuModel(const Asked& asked) {
   return asked.profile.expect.gpu_model.empty()
              ? std::nullopt
@@ -228,6 +232,10 @@ constexpr std::array kParams{
     ParamRow{"gpu.fabric", gpuFabric},
     ParamRow{"gpu.model", gpuModel},
     ParamRow{"gpu.nccl-tests", gpuNcclTests},
+    ParamRow{"gpu.memory-temperature", smi},
+    ParamRow{"gpu.processes", smi},
+    ParamRow{"gpu.settings", smi},
+    ParamRow{"gpu.sram-ecc", smi},
     ParamRow{"host.gemm", hostGemm},
     ParamRow{"host.memory", hostMemory},
     ParamRow{"rdma.count", rdmaCount},

@@ -37,7 +37,8 @@ std::vector<std::string> floorsFor(const std::string& model, const std::string& 
       {"gemm_bf16_min_gflops", "gemm_bf16_gflops", "gemm"},
       {"gemm_fp8_min_gflops", "gemm_fp8_gflops", "gemm"},
       {"hbm_min_gbytes_per_s", "memory_copy_gbytes_per_s", "memory"},
-      {"h2d_min_gbytes_per_s", "copy_host_to_device_gbytes_per_s", "copy"}};
+      {"h2d_min_gbytes_per_s", "copy_host_to_device_gbytes_per_s", "copy"},
+      {"d2h_min_gbytes_per_s", "copy_device_to_host_gbytes_per_s", "copy"}};
   std::vector<std::string> floors;
   if (const auto* sku = Skus::builtIn().find(model))
     for (const auto& row : kRows)
