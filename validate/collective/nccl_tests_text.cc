@@ -149,12 +149,13 @@ bool isRoot(std::string_view word) {
   return value && *value >= -1 && *value == std::floor(*value);
 }
 
-/// Some releases leave `redop` empty where the operation has none: then the root is in its place.
+/// Some releases leave `redop` empty where the operation has none: then the root is in its place,
+/// or, where the heading has no root, the time.
 Result<TestRow> rowOf(const Words& words, const Table& table, bool by_error) {
   for (std::size_t blank = 0; blank <= 1 && table.leading >= 3 + blank; ++blank) {
     const auto leading = table.leading - blank;
     if (words.size() != leading + table.measured + table.trailing) continue;
-    if (blank == 1 && (leading != 4 || !isRoot(words[3]))) continue;
+    if (blank == 1 && leading != 3 && (leading != 4 || !isRoot(words[3]))) continue;
     const auto bytes = number(words[0]);
     if (!bytes || *bytes < 0 || *bytes > kLargestMessage)
       return corrupt("a row does not begin with a size: " + words[0].substr(0, kQuoted));

@@ -104,6 +104,16 @@ std::vector<Sample> samples() {
            "4274.2  251.22  219.81      0\n" +
            kFooter,
        216.71, ""},
+      {"a blank redop under a heading without root; microsoft/superbenchmark, nccl_alltoall.log",
+       kDevices +
+           "#       size         count    type   redop     time   algbw   busbw  error     time   "
+           "algbw   busbw  error\n"
+           "           0             0   float             1.63    0.00    0.00    N/A     1.38    "
+           "0.00    0.00    N/A\n"
+           "  1073741824      33554432   float           4335.5  247.66  216.71  0e+00   4274.2  "
+           "251.22  219.81    N/A\n" +
+           kFooter,
+       216.71, ""},
       {"14 columns; DCGM 4.6, testing/python3/mocks/all_reduce_perf",
        kDevices +
            "#       size         count      type   redop    root     time   algbw   busbw  #wrong  "
