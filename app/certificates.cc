@@ -5,6 +5,7 @@
 #include "base/io/regular_file.h"
 #include "inventory/model/certificates.h"
 #include "inventory/model/cluster.h"
+#include "validate/offline_verification.h"
 #include "validate/validation_scope.h"
 
 #include <algorithm>
@@ -33,6 +34,38 @@ Result<Certificates> open(const Options& options, const std::string& node) {
   return out;
 }
 
+/// The list that a certificate is looked up in, as new as was asked for.
+Result<validate::RevocationList> revocationsOf(const CertificateFile& file,
+                                               const std::string& key) {
+  if (file.revocations.empty()) {
+    if (file.max_list_age_hours > 0 || file.least_number > 0)
+      return fail(ErrorCode::InvalidInput,
+                  "--max-list-age and --least-number are of a list: name it with --revocations");
+    if (file.without_revocations) return validate::RevocationList{};
+    return fail(ErrorCode::Denied,
+                "whether it was revoked is unknown: --revocations FILE, or --without-revocations "
+                "where that does not matter");
+  }
+  TRY(text, io::readRegularFile(file.revocations, kMaxFileBytes));
+  auto list = validate::RevocationList::fromJson(text, key);
+  if (!list) return fail(std::move(list).error().within(file.revocations));
+  std::optional<validate::ListAsOf> as_of;
+  const auto beside = file.as_of.empty()
+                          ? file.revocations.parent_path() / validate::Revocations::kAsOfFile
+                          : file.as_of;
+  std::error_code unknown;
+  if (!file.as_of.empty() || std::filesystem::exists(beside, unknown)) {
+    TRY(statement, io::readRegularFile(beside, kMaxFileBytes));
+    auto read = validate::ListAsOf::fromJson(statement, key);
+    if (!read) return fail(std::move(read).error().within(beside));
+    as_of = *read;
+  }
+  TRY_OK(validate::requireFresh(*list, as_of,
+                                {std::chrono::hours(file.max_list_age_hours), file.least_number},
+                                SystemClock().now()));
+  return list;
+}
+
 }  // namespace
 
 Result<validate::Certificate> certificateOf(const Options& options, const std::string& node) {
@@ -59,12 +92,7 @@ Result<validate::Certificate> verifyCertificateFile(const CertificateFile& file)
   TRY(key, io::readRegularFile(file.key, kMaxFileBytes));
   auto certificate = validate::Certificate::fromJson(text);
   if (!certificate) return fail(std::move(certificate).error().within(file.certificate));
-  validate::RevocationList list;
-  if (!file.revocations.empty()) {
-    TRY(listed, io::readRegularFile(file.revocations, kMaxFileBytes));
-    TRY(read, validate::RevocationList::fromJson(listed, key));
-    list = std::move(read);
-  }
+  TRY(list, revocationsOf(file, key));
   if (!file.node.empty() && certificate->node.str() != file.node)
     return fail(ErrorCode::Denied, fmt::format("the certificate is of {}, not of {}",
                                                certificate->node.str(), file.node));

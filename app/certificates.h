@@ -24,10 +24,15 @@ Result<std::vector<CertificateVerdict>> verifyCertificates(const Options& option
 
 struct CertificateFile {
   std::filesystem::path certificate, key;
-  std::filesystem::path revocations;  ///< empty: not looked at
+  std::filesystem::path revocations;  ///< empty: Denied, but for `without_revocations`
+  bool without_revocations = false;   ///< whether it was revoked does not matter to the caller
+  std::filesystem::path as_of;        ///< how old the list is; empty: beside the list
+  int max_list_age_hours = 0;         ///< 0: any
+  std::int64_t least_number = 0;      ///< of the list: a smaller one is older than one seen before
   std::string node;                   ///< whose it must be; empty: anybody's
 };
-/// Signature, expiry and revocation, without store and inventory. Errors: Denied, Corrupt
+/// Signature, expiry and revocation, without store and inventory. Errors: Denied, Corrupt,
+/// InvalidInput
 Result<validate::Certificate> verifyCertificateFile(const CertificateFile& file);
 
 struct CertificateOverride {

@@ -129,6 +129,7 @@ class StoredCertificates final : public CertificateStore {
     Exported out;
     TRY_OK(revocations_.list());
     TRY(number, revocations_.exportTo(folder));
+    TRY_OK(revocations_.exportAsOf(folder, clock_.now()));
     out.list_number = number;
     for (const auto& node : cluster_.nodes) {
       TRY(certificate, find(node.name));
@@ -286,6 +287,14 @@ Result<Certificate> Certificate::fromJson(std::string_view text) {
     TRY(issued, parseWallTime(parsed.at("issued_at").get<std::string>()));
     TRY(expires, parseWallTime(parsed.at("expires_at").get<std::string>()));
     out.proven_at = proven, out.issued_at = issued, out.expires_at = expires;
+    // What the signature does not cover must not be there, and one certificate is one text: two
+    // readers that differ in duplicate keys, escapes or numbers would otherwise differ in what
+    // holds.
+    if (out.toJson() != text)
+      return fail(ErrorCode::Corrupt,
+                  "the certificate is not in the form in which it is signed: a key twice, one that "
+                  "is not signed, other spaces or escapes; take the file as `muster cert export` "
+                  "wrote it");
     return out;
   } catch (const json::exception& error) {
     return fail(ErrorCode::Corrupt, std::string("the certificate is damaged: ") + error.what());

@@ -128,6 +128,10 @@ Params gpuAffinity(const Asked& asked) {
   return Params(rails.empty() ? nlohmann::json::object()
                               : nlohmann::json{{"rails", std::move(rails)}});
 }
+Params smi(const Asked& asked) {
+  return asked.profile.expect.gpus ? Params(nlohmann::json{{"gpus", *asked.profile.expect.gpus}})
+                                   : Params(nlohmann::json::object());
+}
 Params gpuModel(const Asked& asked) {
   return asked.profile.expect.gpu_model.empty()
              ? std::nullopt
@@ -153,14 +157,15 @@ Params gpuAmd(const Asked& asked) {
 /// NVML knows none of them.
 Params gpuNcclTests(const Asked& asked) {
   nlohmann::json params{{"max_bytes", asked.level.nccl_max}};
-  if (!asked.amd()) return params;
-  params["model"] = asked.profile.expect.gpu_model;
   if (asked.profile.expect.gpus) params["gpus"] = *asked.profile.expect.gpus;
+  if (asked.amd()) params["model"] = asked.profile.expect.gpu_model;
   return params;
 }
+/// How many GPUs there must be is the profile's word; without it NVML's.
 Params gpuDcgm(const Asked& asked) {
-  return Params(
-      nlohmann::json{{"level", asked.level.dcgm_level}, {"limit_seconds", asked.limit.count()}});
+  nlohmann::json params{{"level", asked.level.dcgm_level}, {"limit_seconds", asked.limit.count()}};
+  if (asked.profile.expect.gpus) params["gpus"] = *asked.profile.expect.gpus;
+  return params;
 }
 Params diskRead(const Asked& asked) {
   return Params(nlohmann::json{{"seconds", asked.level.disk_seconds}});
@@ -227,6 +232,10 @@ constexpr std::array kParams{
     ParamRow{"gpu.fabric", gpuFabric},
     ParamRow{"gpu.model", gpuModel},
     ParamRow{"gpu.nccl-tests", gpuNcclTests},
+    ParamRow{"gpu.memory-temperature", smi},
+    ParamRow{"gpu.processes", smi},
+    ParamRow{"gpu.settings", smi},
+    ParamRow{"gpu.sram-ecc", smi},
     ParamRow{"host.gemm", hostGemm},
     ParamRow{"host.memory", hostMemory},
     ParamRow{"rdma.count", rdmaCount},

@@ -6,6 +6,7 @@
 #include "base/json_output.h"
 #include "base/log.h"
 #include "validate/certificate_migration.h"
+#include "validate/offline_verification.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -107,6 +108,12 @@ Result<RevocationList> RevocationList::fromJson(std::string_view text,
       TRY(revocation, revocationOf(each));
       out.revoked.push_back(std::move(revocation));
     }
+    json again = unsignedJson(out);
+    again["signature"] = signature;
+    if (jsonText(again, 1) + "\n" != text)
+      return fail(ErrorCode::Corrupt,
+                  "the list of revocations is not in the form in which it is signed: take the file "
+                  "as `muster cert export` wrote it");
     return out;
   } catch (const json::exception& error) {
     return fail(ErrorCode::Corrupt,
@@ -188,7 +195,7 @@ Result<const RevocationList*> Revocations::list() const {
   if (!begun_) {
     const auto kept = copy();
     if (kept && *kept) TRY_OK(readFrom(**kept));
-    if (kept && !*kept) copied_ = 0;
+    if (kept && (!*kept || (*kept)->number == 0)) copied_ = 0;
     begun_ = true;
   }
   for (bool more = true; more;) {
@@ -225,6 +232,18 @@ Result<std::int64_t> Revocations::exportTo(const std::filesystem::path& folder) 
     }
   }
   return std::int64_t{known_.number};
+}
+
+Result<void> Revocations::exportAsOf(const std::filesystem::path& folder, WallTime now) const {
+  const unsigned mode = folder == file_.parent_path() ? 0600 : 0644;
+  if (known_.number == 0) {
+    TRY(empty, RevocationList{}.signedJson(key_));
+    TRY_OK(io::makeDirs(folder, mode == 0600 ? 0700 : 0755));
+    TRY_OK(io::writeFileAtomic(folder / kFile, empty, mode));
+  }
+  const ListAsOf statement{.number = known_.number, .as_of = now};
+  TRY(text, statement.signedJson(key_));
+  return io::writeFileAtomic(folder / kAsOfFile, text, mode);
 }
 
 Result<std::string> Revocations::signedRecord(const Revocation& revocation, std::int64_t number,

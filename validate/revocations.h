@@ -60,6 +60,10 @@ class Revocations {
   /// Writes the list as it is now into a folder. Answers its number; 0: nothing was ever revoked,
   /// and nothing written.
   Result<std::int64_t> exportTo(const std::filesystem::path& folder) const;
+  /// Writes, signed, that the list last read was the newest one at `now`; also an empty list, where
+  /// nothing was ever revoked. Whoever verifies far away learns from it how old his list is: list N
+  /// itself has the same bytes for ever.
+  Result<void> exportAsOf(const std::filesystem::path& folder, WallTime now) const;
   /// Signs every record and the list anew, with the key that signs now: what the key before has
   /// signed is needed no more. Effect: idempotent; killed anywhere, each record has one of both
   /// signatures. Answers how many there are. Errors: those of list and of the store, Unavailable
@@ -68,6 +72,7 @@ class Revocations {
   const std::filesystem::path& file() const { return file_; }
 
   static constexpr std::string_view kFile = "revocations.json.signed";  ///< no node is called so
+  static constexpr std::string_view kAsOfFile = "revocations-as-of.json.signed";
 
  private:
   Result<bool> readNext() const;

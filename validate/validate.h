@@ -53,7 +53,7 @@ Result<void> verifyOffline(const Certificate& certificate, std::string_view publ
 /// What was written for carrying.
 struct Exported {
   int certificates = 0;
-  std::int64_t list_number = 0;  ///< 0: nothing was ever revoked, there is no list
+  std::int64_t list_number = 0;  ///< 0: nothing was ever revoked, the list is empty
 };
 
 /// All controllers of a store see the same certificates and revocations.

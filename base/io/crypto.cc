@@ -126,6 +126,7 @@ Result<std::string> fromBase64(std::string_view text) {
     return bad();
   }
   out.resize(static_cast<std::size_t>(n) - padding);
+  if (toBase64(out) != text) return bad();  // bits behind the last byte: one value, one text
   return out;
 }
 

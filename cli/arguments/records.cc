@@ -84,6 +84,20 @@ void addCertificates(CLI::App& app, Invocation& call) {
                               "The site's public key (PEM, `muster key show certificates`)")
                   ->needs(path);
   path->needs(key);
+  verify
+      .add_flag("--without-revocations", file.without_revocations,
+                "Accept a certificate although no list says whether it was revoked")
+      ->needs(path);
+  verify.add_option("--as-of", file.as_of,
+                    "The signed statement how old the list is; default: the one beside the list");
+  verify
+      .add_option("--max-list-age", file.max_list_age_hours,
+                  "Refuse a list that was not known to be the newest in the last HOURS")
+      ->check(CLI::Range(1, 24 * 365));
+  verify
+      .add_option("--least-number", file.least_number,
+                  "Refuse a list with a smaller number: one that is older than another seen before")
+      ->check(CLI::NonNegativeNumber);
   verify.add_option("--revocations", file.revocations, "The site's signed revocation list")
       ->needs(path);
   auto [revoke, revoke_args] = addCommand(

@@ -149,7 +149,9 @@ ObjectSpec make_gateSpec() {
                 "twelve hours.")
       .custom(
           "groups", false,
-          listOf(choice({"host", "gpu", "rdma", "gdr", "system", "disk", "dcgm", "nccl-tests"}), 1),
+          listOf(choice({"host", "gpu", "rdma", "gdr", "system", "disk", "dcgm", "nccl-tests",
+                         "nvidia-smi"}),
+                 1),
           "Which groups of checks.",
           [](Gate& gate, const Value& value, const Shape& shape, Reader& reader) {
             if (!expectList(value, shape, reader)) return;

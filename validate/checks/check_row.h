@@ -90,6 +90,13 @@ Verdict checkGpuXid(const nlohmann::json& params, const Host& host);          //
 Verdict checkGpuAffinity(const nlohmann::json& params, const Host& host);     ///< {}
 Verdict checkGpuAmd(const nlohmann::json& params, const Host& host);          ///< {count, model}
 Verdict checkGpuDcgm(const nlohmann::json& params, const Host& host);  ///< {level, limit_seconds}
+Verdict checkGpuSettings(const nlohmann::json& params,
+                         const Host& host);  ///< {gpus, persistence, mig, compute_mode, ecc}
+Verdict checkGpuProcesses(const nlohmann::json& params,
+                          const Host& host);  ///< {gpus, max_used_mib, allow}: names with commas
+Verdict checkGpuSramEcc(const nlohmann::json& params, const Host& host);  ///< {gpus, max_corrected}
+Verdict checkGpuMemoryTemperature(const nlohmann::json& params,
+                                  const Host& host);  ///< {gpus, max_c}
 Verdict checkGpuNcclTests(
     const nlohmann::json& params,
     const Host& host);  ///< {program, gpus, model, max_bytes, min_busbw_gbytes_per_s,
@@ -99,8 +106,10 @@ Verdict checkRdmaLinks(const nlohmann::json& params,
                        const Host& host);  ///< {window_seconds, min_load}
 Verdict checkRdmaPorts(const nlohmann::json& params,
                        const Host& host);  ///< {min_gbits, link_layer, max_errors}
-Verdict checkSystemAcs(const nlohmann::json& params, const Host& host);        ///< {}
-Verdict checkSystemCpus(const nlohmann::json& params, const Host& host);       ///< {count}
+Verdict checkSystemAcs(const nlohmann::json& params, const Host& host);   ///< {}
+Verdict checkSystemCpus(const nlohmann::json& params, const Host& host);  ///< {count}
+Verdict checkSystemFilesystems(const nlohmann::json& params,
+                               const Host& host);  ///< {min_free_percent, min_free_inodes_percent}
 Verdict checkSystemPcie(const nlohmann::json& params, const Host& host);       ///< {}
 Verdict checkSystemTime(const nlohmann::json& params, const Host& host);       ///< {max_error_ms}
 Verdict checkSystemKernelLog(const nlohmann::json& params, const Host& host);  ///< {}

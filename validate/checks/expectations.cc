@@ -32,6 +32,7 @@ constexpr KeyRow kKeys[] = {
     {"pcie_generation", 3, 7, ""},
     {"pcie_width", 1, 16, ""},
     {"h2d_min_gbytes_per_s", 5, 250, ""},
+    {"d2h_min_gbytes_per_s", 5, 250, ""},
     {"gemm_bf16_peak_gflops", 1e5, 2e7, ""},
     {"gemm_bf16_min_gflops", 5e4, 2e7, "gemm_bf16_peak_gflops"},
     {"gemm_fp8_peak_gflops", 1e5, 4e7, ""},

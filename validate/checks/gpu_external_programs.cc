@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPU checks that other programs do: muster-burn, dcgmi, nccl-tests. Their exit status alone proves
-// nothing, and neither do their words.
+// GPU checks that our own programs do: muster-burn, muster-collective. Their exit status alone
+// proves nothing, and neither do their words.
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/utf8.h"
 #include "validate/checks/expectations.h"
+#include "validate/checks/external_program.h"
 #include "validate/checks/gpu_snapshot.h"
 #include "validate/collective/collective.h"
-#include "validate/collective/dcgm.h"
-#include "validate/collective/nccl_tests.h"
 #include "validate/history/fingerprint.h"
 
 #include <fmt/ranges.h>
@@ -20,8 +19,7 @@
 namespace muster::validate {
 namespace {
 
-constexpr std::size_t kEvidenceBytes = 16u << 10,
-                      kFingerprintDigits = 12;  // 48 bits: a double holds them exactly
+constexpr std::size_t kFingerprintDigits = 12;  // 48 bits: a double holds them exactly
 constexpr double kPowerShare = 0.75;  ///< of the board's limit, as a mean. Source: DCGM's targeted
                                       ///< power asks that of its highest sample
 constexpr std::chrono::seconds kAfterLimit{
@@ -39,7 +37,8 @@ std::vector<std::string> floorsFor(const std::string& model, const std::string& 
       {"gemm_bf16_min_gflops", "gemm_bf16_gflops", "gemm"},
       {"gemm_fp8_min_gflops", "gemm_fp8_gflops", "gemm"},
       {"hbm_min_gbytes_per_s", "memory_copy_gbytes_per_s", "memory"},
-      {"h2d_min_gbytes_per_s", "copy_host_to_device_gbytes_per_s", "copy"}};
+      {"h2d_min_gbytes_per_s", "copy_host_to_device_gbytes_per_s", "copy"},
+      {"d2h_min_gbytes_per_s", "copy_device_to_host_gbytes_per_s", "copy"}};
   std::vector<std::string> floors;
   if (const auto* sku = Skus::builtIn().find(model))
     for (const auto& row : kRows)
@@ -101,27 +100,11 @@ Verdict verdictOfBurn(const nlohmann::json& report, std::size_t gpus) {
   return verdict;
 }
 
-Result<io::ProcessExit> runProgram(const Host& host, std::string program,
-                                   std::vector<std::string> args, double limit_seconds) {
-  io::Command command;
-  command.program = std::move(program), command.args = std::move(args);
-  command.timeout = std::chrono::seconds(static_cast<long>(limit_seconds));
-  return host.run(command);
-}
-
 /// Beside the agent, or by PATH.
 std::string ownProgram(const Host& host, const char* name) {
   std::error_code error;
   const auto beside = host.programs / name;
   return std::filesystem::exists(beside, error) ? beside.string() : name;
-}
-
-Verdict broken(const Error& error) {
-  return {
-      error.code() == ErrorCode::Timeout ? wire::CheckStatus::Timeout : wire::CheckStatus::Error,
-      error.str(),
-      {},
-      {}};
 }
 
 }  // namespace
@@ -217,71 +200,6 @@ Verdict checkGpuCollective(const nlohmann::json& params, const Host& host) {
       verdict.values[fmt::format("rank{}.{}_busbw_gbytes_per_s", row.rank,
                                  collective::toString(row.operation))] = row.busbw_gbytes_per_s;
   verdict.evidence = collective::toJson(*report);
-  return verdict;
-}
-
-Verdict checkGpuDcgm(const nlohmann::json& params, const Host& host) {
-  const int level = params.value("level", 2);
-  const auto done = runProgram(host, "dcgmi", {"diag", "-r", std::to_string(level), "-j"},
-                               params.value("limit_seconds", 1800.0));
-  if (!done) return broken(done.error());
-  const auto report = collective::parseDcgmDiag(done->out);
-  if (!report)
-    return noData(fmt::format("{} (exit {}): {}", report.error().str(), done->code,
-                              cutToBytes(done->err, 300)));
-  std::vector<std::string> wrong;
-  for (const auto& finding : report->findings)
-    wrong.push_back(fmt::format("{} on {}{}: {} (error {}, {})", finding.test,
-                                finding.entity.empty() ? "the node" : finding.entity,
-                                finding.serial.empty() ? "" : " serial " + finding.serial,
-                                finding.text, finding.error_id, finding.action()));
-  if (done->code != 0) wrong.push_back(fmt::format("dcgmi ended with {}", done->code));
-  auto verdict = report->good() && wrong.empty()
-                     ? pass(fmt::format("DCGM {} level {}: {} results passed", report->version,
-                                        level, report->passed))
-                     : failed(fmt::format("{}", fmt::join(wrong, "; ")));
-  verdict.evidence = {{"output", done->out.substr(0, kEvidenceBytes)}};
-  return verdict;
-}
-
-Verdict checkGpuNcclTests(const nlohmann::json& params, const Host& host) {
-  const auto program = params.value("program", "all_reduce_perf");
-  const auto look = params.contains("model") ? Result<GpuSnapshot>(GpuSnapshot{})
-                                             : readGpus();  // AMD's: the profile says what there is
-  const int gpus = params.value("gpus", look ? static_cast<int>(look->gpus.size()) : 0);
-  if (gpus < 1) return noData(look ? "NVML sees no GPU" : look.error().str());
-  const auto model =
-      params.value("model", look && !look->gpus.empty() ? look->gpus.front().identity.model : "");
-  std::optional<double> floor;
-  if (const auto* sku = Skus::builtIn().find(model))
-    if (const auto row = sku->expect.find("nccl_min_busbw_gbytes_per_s");
-        row != sku->expect.end() && gpus == 8)
-      floor = row->second.value;
-  if (params.contains("min_busbw_gbytes_per_s"))
-    floor = params.at("min_busbw_gbytes_per_s").get<double>();
-  const auto done = runProgram(host, program,
-                               {"-b", "8", "-e", params.value("max_bytes", "8G"), "-f", "2", "-g",
-                                std::to_string(gpus), "-c", "1"},
-                               params.value("limit_seconds", 600.0));
-  if (!done) return broken(done.error());
-  const auto test = collective::parseNcclTests(done->out);
-  if (!test)
-    return noData(fmt::format("{}: {} (exit {})", program, test.error().str(), done->code));
-  long wrong_values = test->out_of_bounds;
-  for (const auto& row : test->rows) wrong_values += row.out_of_place.wrong + row.in_place.wrong;
-  const double busbw = test->bestBusbw();
-  Verdict verdict = pass(fmt::format("{:.1f} GB/s of bus bandwidth, data right{}", busbw,
-                                     floor ? "" : "; nothing was expected of this model"));
-  if (done->code != 0)
-    verdict = failed(fmt::format("{} ended with {}", program, done->code));
-  else if (wrong_values)
-    verdict = failed(fmt::format("{} values are wrong", wrong_values));
-  else if (!test->checked)
-    verdict = noData("the data was not checked");
-  else if (floor && !(busbw >= *floor))
-    verdict = failed(fmt::format("{:.1f} GB/s of bus bandwidth, expected {:.1f}", busbw, *floor));
-  verdict.values = {{"nccl_busbw_gbytes_per_s", busbw}};
-  verdict.evidence = {{"output", done->out.substr(0, kEvidenceBytes)}};
   return verdict;
 }
 

@@ -2,177 +2,118 @@
 #include "validate/collective/nccl_tests.h"
 
 #include "base/json_input.h"
+#include "base/json_output.h"
+#include "validate/collective/nccl_tests_text.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <cmath>
-#include <optional>
-#include <sstream>
+#include <set>
 
 namespace muster::collective {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kColumns =
-    13;  ///< size count type redop root, then twice time algbw busbw #wrong
-constexpr double kUnitTolerance =
-    0.25;  ///< of algbw against size and time: they are printed with two or three digits
-constexpr double kSmallestChecked = 1.0;  ///< GB/s: below it two digits say too little
-constexpr std::string_view kOutOfBounds = "# Out of bounds values",
-                           kAverage = "# Avg bus bandwidth";
-
 std::unexpected<Error> corrupt(std::string text) {
   return fail(ErrorCode::Corrupt, std::move(text));
 }
 
-std::optional<double> number(std::string_view text) {
-  double value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (read.ec != std::errc() || read.ptr != text.data() + text.size() || !std::isfinite(value))
-    return std::nullopt;
-  return value;
-}
-
-/// "N/A" means that the data was not checked.
-std::optional<long> wrongCount(std::string_view text) {
-  const auto value = number(text);
-  return value && *value >= 0 ? std::optional(static_cast<long>(*value)) : std::nullopt;
-}
-
-Result<void> evaluate(const TestRow& row, const Measured& seen) {
-  if (row.bytes == 0) return {};
-  if (!(seen.microseconds > 0) || !(seen.busbw_gbytes_per_s > 0) || !(seen.algbw_gbytes_per_s > 0))
-    return corrupt(fmt::format("{} bytes: a time or bandwidth of zero", row.bytes));
-  const double implied = static_cast<double>(row.bytes) * 1e-3 / seen.microseconds;
-  if (implied >= kSmallestChecked &&
-      std::abs(implied - seen.algbw_gbytes_per_s) > kUnitTolerance * implied)
-    return corrupt(
-        fmt::format("{} bytes in {} us are {:.3g} GB/s, but {} are printed: another unit?",
-                    row.bytes, seen.microseconds, implied, seen.algbw_gbytes_per_s));
-  return {};
-}
-
-Result<TestRow> rowOf(const std::vector<std::string>& words, bool& checked) {
-  const auto bytes = number(words[0]);
-  if (!bytes || *bytes < 0) return corrupt("a row does not begin with a size: " + words[0]);
-  TestRow row{static_cast<std::uint64_t>(*bytes), {}, {}};
-  for (std::size_t half = 0; half < 2; ++half) {
-    auto& to = half == 0 ? row.out_of_place : row.in_place;
-    const auto at = 5 + 4 * half;
-    const auto time = number(words[at]), algbw = number(words[at + 1]),
-               busbw = number(words[at + 2]);
-    if (!time || !algbw || !busbw)
-      return corrupt(fmt::format("the row of {} bytes holds no finite numbers: {} {} {}", words[0],
-                                 words[at], words[at + 1], words[at + 2]));
-    const auto wrong = wrongCount(words[at + 3]);
-    checked = checked && wrong.has_value();
-    to = {*time, *algbw, *busbw, wrong.value_or(0)};
-    TRY_OK(evaluate(row, to));
-  }
-  return row;
-}
-
-Result<NcclTest> parseText(std::string_view output) {
-  NcclTest test;
-  test.checked = true;
-  bool head = false, bounds = false, average = false;
-  std::istringstream lines{std::string(output)};
-  for (std::string line; std::getline(lines, line);) {
-    if (line.find("time   algbw   busbw") != std::string::npos ||
-        (line.find("algbw") != std::string::npos && line.find("busbw") != std::string::npos))
-      head = true;
-    if (line.find("(us)") != std::string::npos && line.find("(GB/s)") == std::string::npos)
-      return corrupt("the table is not in GB/s");
-    if (const auto at = line.find(kOutOfBounds); at != std::string::npos) {
-      std::istringstream rest(line.substr(at + kOutOfBounds.size()));
-      std::string colon, count, word;
-      rest >> colon >> count >> word;
-      const auto value = number(count);
-      if (!value || (word != "OK" && word != "FAILED")) return corrupt("cannot read: " + line);
-      test.out_of_bounds = std::max(static_cast<long>(*value), word == "OK" ? 0L : 1L);
-      bounds = true;
-    }
-    if (const auto at = line.find(kAverage); at != std::string::npos) {
-      std::istringstream rest(line.substr(at + kAverage.size()));
-      std::string colon, text;
-      rest >> colon >> text;
-      const auto value = number(text);
-      if (!value || !(*value > 0))
-        return corrupt("the average bandwidth is no number above zero: " + line);
-      test.average_busbw = *value, average = true;
-    }
-    std::istringstream row(line);
-    std::vector<std::string> words;
-    for (std::string word; row >> word;) words.push_back(word);
-    if (!head || words.size() != kColumns || words[0].empty() ||
-        !std::isdigit(static_cast<unsigned char>(words[0][0]))) {
-      if (head && !words.empty() && std::isdigit(static_cast<unsigned char>(words[0][0])))
-        return corrupt("a row of another shape: " + line);
-      continue;
-    }
-    TRY(read, rowOf(words, test.checked));
-    test.rows.push_back(read);
-  }
-  if (!head || test.rows.empty()) return corrupt("there is no table of results");
-  if (!bounds || !average)
-    return corrupt("the footer is missing: the program did not come to its end");
-  return test;
-}
-
-Result<Measured> measuredOf(const json& from, bool& checked) {
+/// Releases before 2.20 print NaN as the text "nan".
+Result<Measured> measuredOf(const json& from) {
   Measured out;
   const auto take = [&from](const char* key, double& to) {
     const auto value = from.find(key);
-    if (value == from.end() || !value->is_number() || !std::isfinite(value->get<double>()))
+    if (value == from.end() || !value->is_number() || !std::isfinite(value->get<double>()) ||
+        value->get<double>() < 0)
       return false;
     to = value->get<double>();
     return true;
   };
+  if (from.is_object() && from.contains("cpu_time"))
+    return corrupt("the times are of the CPU (-C 1): run it without -C");
   if (!from.is_object() || !take("time", out.microseconds) ||
       !take("alg_bw", out.algbw_gbytes_per_s) || !take("bus_bw", out.busbw_gbytes_per_s))
     return corrupt("a result has no finite time, alg_bw and bus_bw");
   const auto wrong = from.find("nwrong");
+  if (wrong == from.end() || wrong->is_null() || *wrong == json("N/A")) return out;
   double count = 0;
-  if (wrong != from.end() && wrong->is_number())
-    count = wrong->get<double>();
-  else if (wrong != from.end() && wrong->is_string() && number(wrong->get<std::string>()))
-    count = *number(wrong->get<std::string>());
-  else
-    checked = false;
-  out.wrong = static_cast<long>(count);
+  if (!take("nwrong", count)) return corrupt("nwrong is no count");
+  out.wrong = static_cast<long>(std::ceil(std::min(count, 1e15)));
   return out;
 }
 
-Result<NcclTest> parseJson(const json& root) {
+/// A bool, or as 2.17 to 2.20 write it the text "true".
+bool isTrue(const json& from, const char* key) {
+  const auto value = from.find(key);
+  return value != from.end() && (*value == json(true) || *value == json("true"));
+}
+
+std::string textOf(const json& from, const char* key) {
+  const auto value = from.find(key);
+  return value != from.end() && value->is_string() ? value->get<std::string>() : "";
+}
+
+std::vector<std::string> devicesOf(const json& root) {
+  std::vector<std::string> devices;
+  for (const auto& each : root.value("devices", json::array()))
+    if (each.is_object())
+      devices.push_back(textOf(each, "hostname") + " " + textOf(each, "device_hex"));
+  return devices;
+}
+
+/// The program's path is the first word of its command line.
+std::string programOf(const json& root) {
+  const auto args = root.find("args");
+  if (args == root.end() || !args->is_array() || args->empty() || !args->front().is_string())
+    return {};
+  const auto path = args->front().get<std::string>();
+  return path.substr(path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1);
+}
+
+Result<TestRow> rowOf(const json& each) {
+  if (!each.is_object() || !each.contains("size") || !each["size"].is_number_unsigned())
+    return corrupt("a result has no size");
+  TestRow row{each["size"].get<std::uint64_t>(), {}, {}};
+  const auto take = [&](const char* key, std::optional<Measured>& to) -> Result<void> {
+    const auto found = each.find(key);
+    if (found == each.end() || found->is_null()) return {};
+    TRY(seen, measuredOf(*found));
+    TRY_OK(requirePlausible(row.bytes, seen));
+    to = seen;
+    return {};
+  };
+  TRY_OK(take("out_of_place", row.out_of_place));
+  TRY_OK(take("in_place", row.in_place));
+  if (!row.out_of_place && !row.in_place) return corrupt("a result was measured in no placement");
+  return row;
+}
+
+Result<NcclTest> readJson(const json& root, std::string_view program) {
   NcclTest test;
-  test.checked = true;
+  test.program = programOf(root), test.devices = devicesOf(root);
+  if (test.program.empty()) test.program = program;
+  const auto errors = root.find("errors");
+  if (errors != root.end() && !errors->empty() && !errors->is_null())
+    return corrupt("it failed: " + jsonText(*errors).substr(0, 200));
   if (!root.contains("results") || !root["results"].is_array() || root["results"].empty())
     return corrupt("there are no results");
   for (const auto& each : root["results"]) {
-    if (!each.is_object() || !each.contains("size") || !each["size"].is_number_unsigned())
-      return corrupt("a result has no size");
-    TestRow row{each["size"].get<std::uint64_t>(), {}, {}};
-    TRY(out, measuredOf(each.value("out_of_place", json()), test.checked));
-    TRY(in, measuredOf(each.value("in_place", json()), test.checked));
-    row.out_of_place = out, row.in_place = in;
-    TRY_OK(evaluate(row, out));
-    TRY_OK(evaluate(row, in));
-    test.rows.push_back(row);
+    TRY(row, rowOf(each));
+    test.rows.push_back(std::move(row));
   }
-  const auto bounds = root.value("out_of_bounds", json::object());
+  const auto bounds = root.value("out_of_bounds", json());
   if (!bounds.is_object() || !bounds.contains("count") || !bounds["count"].is_number())
     return corrupt("there is no out_of_bounds count");
-  test.out_of_bounds = std::max(bounds["count"].get<long>(), bounds.value("okay", false) ? 0L : 1L);
-  const auto average = root.value("average_bus_bandwidth", json::object());
+  test.out_of_bounds = std::max(bounds["count"].get<long>(), isTrue(bounds, "okay") ? 0L : 1L);
+  const auto average = root.value("average_bus_bandwidth", json());
   if (!average.is_object() || !average.contains("bandwidth") || !average["bandwidth"].is_number() ||
       !(average["bandwidth"].get<double>() > 0))
-    return corrupt("there is no average_bus_bandwidth");
+    return corrupt("there is no average_bus_bandwidth above zero");
   test.average_busbw = average["bandwidth"].get<double>();
+  test.checked = allChecked(test.rows, test.program);
   return test;
 }
 
@@ -182,18 +123,38 @@ double NcclTest::bestBusbw() const {
   const TestRow* largest = nullptr;
   for (const auto& row : rows)
     if (!largest || row.bytes >= largest->bytes) largest = &row;
-  return largest ? std::min(largest->out_of_place.busbw_gbytes_per_s,
-                            largest->in_place.busbw_gbytes_per_s)
-                 : 0;
+  if (!largest) return 0;
+  std::optional<double> slower;
+  for (const auto& placement : {largest->out_of_place, largest->in_place})
+    if (placement && (placement->wrong || !checked))
+      slower =
+          std::min(slower.value_or(placement->busbw_gbytes_per_s), placement->busbw_gbytes_per_s);
+  return slower.value_or(0);
 }
 
-Result<NcclTest> parseNcclTests(std::string_view output) {
+long NcclTest::wrongValues() const {
+  long sum = out_of_bounds;
+  for (const auto& row : rows)
+    for (const auto& placement : {row.out_of_place, row.in_place})
+      if (placement) sum += placement->wrong.value_or(0);
+  return sum;
+}
+
+std::size_t NcclTest::gpus() const {
+  return std::set<std::string>(devices.begin(), devices.end()).size();
+}
+
+Result<NcclTest> parseNcclTests(std::string_view output, std::string_view program) {
   const auto first = output.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return corrupt("it printed nothing");
-  if (output[first] != '{') return parseText(output);
+  if (output[first] != '{') return parseNcclTestsText(output, program);
   const auto root = jsonOrNone(output, kToolJson);
   if (!root.is_object()) return corrupt("its JSON cannot be read: cut off?");
-  return parseJson(root);
+  try {
+    return readJson(root, program);
+  } catch (const json::exception& error) {
+    return corrupt(std::string("its JSON has another shape: ") + error.what());
+  }
 }
 
 }  // namespace muster::collective

@@ -5,6 +5,8 @@
 
 #include "base/result.h"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,25 +15,34 @@ namespace muster::collective {
 
 struct Measured {
   double microseconds = 0, algbw_gbytes_per_s = 0, busbw_gbytes_per_s = 0;
-  long wrong = 0;  ///< values that are not what they must be
+  std::optional<long> wrong;  ///< values; none: the program did not look ("N/A")
 };
 struct TestRow {
   std::uint64_t bytes = 0;
-  Measured out_of_place, in_place;
+  std::optional<Measured> out_of_place, in_place;  ///< one of them at least
 };
 struct NcclTest {
   std::vector<TestRow> rows;
   long out_of_bounds = 0;
-  double average_busbw = 0;  ///< GB/s
-  bool checked = false;      ///< every row has had its data checked
-
-  double bestBusbw()
-      const;  ///< of the largest message that there is, the slower of both placements
+  double average_busbw = 0;          ///< GB/s
+  std::vector<std::string> devices;  ///< "HOST 0000:1b:00" of each rank, as it was printed
+  std::string program;               ///< "all_reduce_perf"; "": it does not say
+  /// Every result that this program can check was checked. All-to-all and send-receive never check
+  /// what they do in place: there the other placement alone counts.
+  bool checked = false;
+  /// At the largest size, the slower of both placements that were checked. GB/s
+  double bestBusbw() const;
+  long wrongValues() const;
+  /// How many different GPUs took part; two ranks on one GPU are one.
+  std::size_t gpus() const;
 };
 
-/// Errors: Corrupt: no table, a row or footer that cannot be read, a number that is not finite, a
-/// bandwidth of zero for a message of more than zero bytes, a bandwidth that its own time
-/// contradicts (another unit)
-Result<NcclTest> parseNcclTests(std::string_view output);
+/// Text of any release: columns are taken from the table's own heading, lines may carry a prefix of
+/// mpirun, srun or kubectl. JSON of any release (2.17 and later).
+/// Errors: Corrupt, with what it is instead: no table, cut off, two tables (ranks that know nothing
+/// of each other), a failure of NCCL in its own words, another unit, times of the CPU.
+/// `program`: what was run, where the output does not say it (before 2.17).
+/// Source: nccl-tests' src/util.cu and src/common.cu, from 2.0 to 2.20; rccl-tests' src/common.cu
+Result<NcclTest> parseNcclTests(std::string_view output, std::string_view program = {});
 
 }  // namespace muster::collective

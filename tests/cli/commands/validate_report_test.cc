@@ -107,7 +107,17 @@ TEST_F(ValidateCommands, aCertificateIsVerifiedFarAwayByTheKeyAndTheList) {
   const auto file = (folder_ / "state" / "certificates" / "gpu001.json").string(),
              key = (folder_ / "site.pub").string();
   const auto list = (folder_ / "state" / "certificates" / "revocations.json.signed").string();
-  const auto good = folder_.muster({"cert", "verify", "--file", file, "--key", key});
+  const auto unknown = folder_.muster({"cert", "verify", "--file", file, "--key", key});
+  EXPECT_EQ(unknown.code, kFailed);
+  EXPECT_THAT(unknown.err, HasSubstr("whether it was revoked is unknown"));
+  EXPECT_NE(folder_
+                .muster({"cert", "verify", "--file", file, "--key", key, "--without-revocations",
+                         "--least-number", "1"})
+                .code,
+            kOk)
+      << "a number of no list";
+  const auto good =
+      folder_.muster({"cert", "verify", "--file", file, "--key", key, "--without-revocations"});
   EXPECT_EQ(good.code, kOk) << good.err;
   EXPECT_THAT(good.out, AllOf(HasSubstr("OVERRIDE by"), HasSubstr("hw.serial"),
                               HasSubstr("was not checked")));
@@ -115,6 +125,23 @@ TEST_F(ValidateCommands, aCertificateIsVerifiedFarAwayByTheKeyAndTheList) {
   EXPECT_EQ(folder_.muster({"cert", "verify", "gpu002", "--file", file, "--key", key}).code,
             kFailed)
       << "another node's";
+  const auto before = folder_ / "before";  // nothing was ever revoked: an empty list says so
+  ASSERT_EQ(folder_.muster({"cert", "export", "--to", before.string()}).code, kOk);
+  const auto empty = (before / "revocations.json.signed").string();
+  EXPECT_EQ(folder_
+                .muster({"cert", "verify", "--file", file, "--key", key, "--revocations", empty,
+                         "--max-list-age", "1"})
+                .code,
+            kOk);
+  const auto older = folder_.muster({"cert", "verify", "--file", file, "--key", key,
+                                     "--revocations", empty, "--least-number", "1"});
+  EXPECT_EQ(older.code, kFailed);
+  EXPECT_THAT(older.err, HasSubstr("list 0"));
+  std::filesystem::remove(before / "revocations-as-of.json.signed");
+  const auto ageless = folder_.muster({"cert", "verify", "--file", file, "--key", key,
+                                       "--revocations", empty, "--max-list-age", "1"});
+  EXPECT_EQ(ageless.code, kFailed);
+  EXPECT_THAT(ageless.err, HasSubstr("how old"));
   ASSERT_EQ(folder_.muster({"cert", "revoke", "gpu001", "--reason", "GPU 3 was replaced"}).code,
             kOk);
   EXPECT_EQ(folder_.muster({"cert", "verify", "gpu001"}).code, kFailed);

@@ -283,13 +283,38 @@ TEST_F(GpuChecks, aGroupsPartIsEvaluatedByItsRows) {
 }
 
 TEST(Skus, theBuiltInTableMakesSense) {
-  EXPECT_GE(Skus::builtIn().all().size(), 5u);
+  EXPECT_GE(Skus::builtIn().all().size(), 28u);
   EXPECT_EQ(Skus::builtIn().find("NVIDIA H100 80GB HBM3")->name, "H100 SXM");
   EXPECT_EQ(Skus::builtIn().find("NVIDIA H200")->name, "H200");
   EXPECT_EQ(Skus::builtIn().find("NVIDIA X9"), nullptr);
-  for (const char* other :
-       {"NVIDIA H200 NVL", "NVIDIA GH200 480GB", "NVIDIA GB200", "NVIDIA H2000"})
+  for (const char* other : {"NVIDIA H2000", "NVIDIA GH200 624GB", "NVIDIA B2000", "NVIDIA L400"})
     EXPECT_EQ(Skus::builtIn().find(other), nullptr) << other << " is another board";
+  // As NVML names them; what one name is a part of is another board.
+  const std::pair<const char*, const char*> boards[] = {
+      {"NVIDIA A100-SXM4-40GB", "A100 SXM 40 GB"},
+      {"NVIDIA A100-PCIE-40GB", "A100 PCIe 40 GB"},
+      {"NVIDIA A100 80GB PCIe", "A100 PCIe 80 GB"},
+      {"NVIDIA A800-SXM4-80GB", "A800 SXM 80 GB"},
+      {"NVIDIA H100 PCIe", "H100 PCIe"},
+      {"NVIDIA H100 NVL", "H100 NVL"},
+      {"NVIDIA H800", "H800 SXM"},
+      {"NVIDIA H800 PCIe", "H800 PCIe"},
+      {"NVIDIA H20", "H20"},
+      {"NVIDIA H20-3e", "H20 141 GB"},
+      {"NVIDIA H200 NVL", "H200 NVL"},
+      {"NVIDIA GH200 480GB", "GH200 96 GB"},
+      {"NVIDIA GB200", "GB200"},
+      {"NVIDIA B300 SXM6 AC", "B300"},
+      {"NVIDIA GB300", "GB300"},
+      {"NVIDIA L40", "L40"},
+      {"NVIDIA L40S", "L40S"},
+      {"AMD Instinct MI325X", "MI325X"},
+      {"AMD Instinct MI355X", "MI355X"}};
+  for (const auto& [model, name] : boards) {
+    const auto* sku = Skus::builtIn().find(model);
+    ASSERT_TRUE(sku) << model;
+    EXPECT_EQ(sku->name, name);
+  }
   EXPECT_EQ(Skus::builtIn().find("NVIDIA A100-SXM4-80GB")->name, "A100 SXM 80 GB");
   EXPECT_EQ(Skus::builtIn().find("AMD Instinct MI300X")->name, "MI300X");
   EXPECT_EQ(Skus::builtIn().find("NVIDIA B200")->name, "B200");

@@ -554,14 +554,20 @@ TEST_F(SystemChecks, amdGpusByRocmSmiWhereThereIsNoAmdSmi) {
 TEST_F(SystemChecks, rcclTestsAreReadLikeNcclTests) {
   const json asked{{"model", "AMD Instinct MI300X"}, {"gpus", 8}};
   EXPECT_EQ(check("gpu.nccl-tests", asked).status, CheckStatus::Error) << "not installed";
-  const auto table = [](const char* busbw, const char* wrong) {
+  const auto table = [](const char* busbw, const char* wrong, int gpus = 8) {
+    std::string devices;
+    for (int gpu = 0; gpu < gpus; ++gpu)
+      devices += fmt::format(
+          "#  Rank  {0} Group  0 Pid   900 on n1 device  {0} [0000:{0}5:00] AMD\n", gpu);
     return fmt::format(
-        "# nThread 1 nGpus 8 minBytes 1073741824 maxBytes 1073741824\n#       size         count   "
-        "   type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+        "# nThread 1 nGpus 8 minBytes 8 maxBytes 1073741824\n{2}#       size         count      "
+        "type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+        "           8             2     float     sum      -1    23.61    0.00    0.00      0    "
+        "23.40    0.00    0.00      0\n"
         "  1073741824     268435456     float     sum      -1   5859.4  183.25  {0}      {1}   "
         "5859.4  183.25  {0}      {1}\n# Out of bounds values : 0 OK\n# Avg bus bandwidth    : "
         "{0}\n",
-        busbw, wrong);
+        busbw, wrong, devices);
   };
   outputs_["all_reduce_perf"] = {0, table("320.69", "0"), ""};
   const auto good = check("gpu.nccl-tests", asked);
@@ -574,6 +580,48 @@ TEST_F(SystemChecks, rcclTestsAreReadLikeNcclTests) {
   slow["min_busbw_gbytes_per_s"] = 330;
   outputs_["all_reduce_perf"].out = table("320.69", "0");
   EXPECT_EQ(check("gpu.nccl-tests", slow).status, CheckStatus::Fail);
+  outputs_["all_reduce_perf"].out = table("320.69", "0", 7);
+  const auto seven = check("gpu.nccl-tests", asked);
+  EXPECT_EQ(seven.status, CheckStatus::Fail);
+  EXPECT_NE(seven.text.find("7 of 8 GPUs"), std::string::npos) << seven.text;
+  outputs_["all_reduce_perf"].out = table("320.69", "0", 0);
+  EXPECT_EQ(check("gpu.nccl-tests", asked).status, CheckStatus::NoData);
+}
+
+/// What dcgmi says of `gpus` GPUs; the shape is dcgm_test's.
+std::string dcgmAnswer(int gpus, std::vector<std::string> tests) {
+  auto list = json::array(), entities = json::array();
+  for (int gpu = 0; gpu < gpus; ++gpu)
+    entities.push_back({{"entity_id", gpu}, {"device_id", "2330"}, {"serial_num", "S"}});
+  for (const auto& name : tests) {
+    auto results = json::array();
+    for (int gpu = 0; gpu < gpus; ++gpu)
+      results.push_back({{"entity_group", "GPU"}, {"entity_id", gpu}, {"status", "Pass"}});
+    list.push_back({{"name", name}, {"results", results}, {"test_summary", {{"status", "Pass"}}}});
+  }
+  const json category{{"category", "c"}, {"tests", list}};
+  const json group{{"entity_group", "GPU"}, {"entities", entities}};
+  return json{{"DCGM Diagnostic", {{"test_categories", json::array({category})}}},
+              {"entity_groups", json::array({group})}}
+      .dump();
+}
+
+TEST_F(SystemChecks, dcgmPassesWhenEachGpuHasPassedEachTestOfTheLevel) {
+  const json asked{{"gpus", 8}, {"level", 2}};
+  outputs_["dcgmi"] = {0, dcgmAnswer(8, {"software", "memory", "pcie"}), ""};
+  const auto good = check("gpu.dcgm", asked);
+  EXPECT_EQ(good.status, CheckStatus::Pass) << good.text;
+  outputs_["dcgmi"].code = 226;
+  EXPECT_EQ(check("gpu.dcgm", asked).status, CheckStatus::Fail) << "its exit status counts too";
+  outputs_["dcgmi"] = {0, dcgmAnswer(7, {"software", "memory", "pcie"}), ""};
+  EXPECT_EQ(check("gpu.dcgm", asked).status, CheckStatus::Fail) << "one GPU fewer";
+  outputs_["dcgmi"] = {0, dcgmAnswer(8, {"software", "memory"}), ""};
+  EXPECT_EQ(check("gpu.dcgm", asked).status, CheckStatus::Fail) << "pcie was not run";
+  auto without = asked;
+  without["may_skip"] = "pcie,pulse_test";
+  EXPECT_EQ(check("gpu.dcgm", without).status, CheckStatus::Pass) << "and the site says it cannot";
+  outputs_["dcgmi"] = {1, "Error: unable to establish a connection", ""};
+  EXPECT_EQ(check("gpu.dcgm", asked).status, CheckStatus::NoData);
 }
 
 }  // namespace

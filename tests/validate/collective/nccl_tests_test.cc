@@ -2,7 +2,6 @@
 // What other testers print, read fail-closed. Each case is a mistake that some tool makes: NaN
 // passes, skipped passes, exit 0 on a fault, numbers of another unit, output that was cut off.
 #include "validate/collective/nccl_tests.h"
-#include "validate/collective/dcgm.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -40,16 +39,17 @@ TEST(NcclTests, readsBothPlacements) {
   ASSERT_TRUE(test) << test.error().str();
   ASSERT_EQ(test->rows.size(), 2u);
   EXPECT_EQ(test->rows[1].bytes, 1073741824u);
-  EXPECT_DOUBLE_EQ(test->rows[1].in_place.busbw_gbytes_per_s, 462.80);
+  EXPECT_DOUBLE_EQ(test->rows[1].in_place->busbw_gbytes_per_s, 462.80);
   EXPECT_DOUBLE_EQ(test->bestBusbw(), 462.41) << "the slower of both at the largest size";
   EXPECT_TRUE(test->checked);
   EXPECT_EQ(test->out_of_bounds, 0);
 }
 
 TEST(NcclTests, wrongValuesAreCounted) {
-  EXPECT_EQ(
-      parseNcclTests(replaced(kText, "462.41      0", "462.41      7"))->rows[1].out_of_place.wrong,
-      7);
+  EXPECT_EQ(parseNcclTests(replaced(kText, "462.41      0", "462.41      7"))
+                ->rows[1]
+                .out_of_place->wrong,
+            7);
   EXPECT_EQ(parseNcclTests(replaced(kText, ": 0 OK", ": 3 FAILED"))->out_of_bounds, 3);
   EXPECT_EQ(parseNcclTests(replaced(kText, ": 0 OK", ": 0 FAILED"))->out_of_bounds, 1)
       << "the word counts too";
@@ -94,12 +94,63 @@ json ncclJson() {
           {"average_bus_bandwidth", {{"bandwidth", 462.41}, {"okay", true}}}};
 }
 
+/// As 2.17 to 2.20 write it (src/util.cu): truth as text, what was not checked as null, the program
+/// in its command line, NaN as text.
+json ncclJson219() {
+  auto out = ncclJson();
+  out["version"] = 1;
+  out["args"] = {"/opt/nccl-tests/build/alltoall_perf", "-b", "8"};
+  out["devices"] = json::array();
+  for (int gpu = 0; gpu < 8; ++gpu)
+    out["devices"].push_back({{"rank", gpu},
+                              {"hostname", "n1"},
+                              {"device", gpu},
+                              {"device_hex", "0000:" + std::to_string(10 + gpu) + ":00"}});
+  out["results"][0]["in_place"]["nwrong"] = nullptr;
+  out["out_of_bounds"]["okay"] = "true";
+  out["average_bus_bandwidth"]["okay"] = "unchecked";
+  return out;
+}
+
+TEST(NcclTests, readsTheJsonOf219) {
+  const auto test = parseNcclTests(ncclJson219().dump());
+  ASSERT_TRUE(test) << test.error().str();
+  EXPECT_EQ(test->program, "alltoall_perf");
+  EXPECT_EQ(test->gpus(), 8u);
+  EXPECT_TRUE(test->checked) << "all-to-all does not check what it does in place";
+  EXPECT_EQ(test->wrongValues(), 0);
+  auto reduce = ncclJson219();
+  reduce["args"][0] = "all_reduce_perf";
+  EXPECT_FALSE(parseNcclTests(reduce.dump())->checked) << "all-reduce does";
+  auto wrong = ncclJson219();
+  wrong["out_of_bounds"]["okay"] = "false";
+  EXPECT_EQ(parseNcclTests(wrong.dump())->wrongValues(), 1);
+  auto nan = ncclJson219();
+  nan["results"][0]["out_of_place"]["bus_bw"] = "nan";
+  EXPECT_FALSE(parseNcclTests(nan.dump()));
+  auto failed = ncclJson219();
+  failed["errors"] = {"Test NCCL failure"};
+  EXPECT_NE(parseNcclTests(failed.dump()).error().str().find("NCCL failure"), std::string::npos);
+  auto cpu = ncclJson219();
+  cpu["results"][0]["out_of_place"]["cpu_time"] = 3.0;
+  EXPECT_NE(parseNcclTests(cpu.dump()).error().str().find("CPU"), std::string::npos);
+  auto replay = ncclJson219();
+  replay["results"][0]["out_of_place"] = nullptr;
+  EXPECT_FALSE(parseNcclTests(replay.dump())->checked) << "nothing was checked at all";
+  for (const char* key : {"devices", "args", "out_of_bounds", "results"}) {
+    auto other = ncclJson219();
+    other[key] = 7;
+    EXPECT_NO_FATAL_FAILURE((void)parseNcclTests(other.dump())) << key;
+  }
+}
+
 TEST(NcclTests, readsItsJsonTheSameWay) {
   EXPECT_DOUBLE_EQ(parseNcclTests(ncclJson().dump())->bestBusbw(), 462.41);
   auto wrong = ncclJson();
   wrong["results"][0]["in_place"]["nwrong"] = 2;
-  EXPECT_EQ(parseNcclTests(wrong.dump())->rows[0].in_place.wrong, 2);
-  wrong["results"][0]["in_place"]["nwrong"] = "N/A";
+  EXPECT_EQ(parseNcclTests(wrong.dump())->rows[0].in_place->wrong, 2);
+  EXPECT_EQ(parseNcclTests(wrong.dump())->wrongValues(), 2);
+  wrong["results"][0]["out_of_place"]["nwrong"] = "N/A";
   EXPECT_FALSE(parseNcclTests(wrong.dump())->checked);
   for (const char* key : {"results", "out_of_bounds", "average_bus_bandwidth"}) {
     auto lacking = ncclJson();
@@ -110,71 +161,6 @@ TEST(NcclTests, readsItsJsonTheSameWay) {
   null["results"][0]["out_of_place"]["bus_bw"] = nullptr;
   EXPECT_FALSE(parseNcclTests(null.dump())) << "JSON writes NaN as null";
   EXPECT_FALSE(parseNcclTests(ncclJson().dump().substr(0, 60)));
-}
-
-json dcgmResult(const std::string& status) {
-  return {{"entity_group", "GPU"}, {"entity_id", 0}, {"status", status}};
-}
-json dcgm(json results, const std::string& summary = "Pass") {
-  // Arrays of one element are named: braces around one JSON value are a copy to one compiler and an
-  // array to another.
-  const json test{
-      {"name", "memory"}, {"results", std::move(results)}, {"test_summary", {{"status", summary}}}};
-  const json category{{"category", "Hardware"}, {"tests", json::array({test})}};
-  const json gpu{{"entity_id", 0}, {"serial_num", "S0"}, {"device_id", "2330"}};
-  const json group{{"entity_group", "GPU"}, {"entities", json::array({gpu})}};
-  return {{"DCGM Diagnostic", {{"test_categories", json::array({category})}}},
-          {"entity_groups", json::array({group})},
-          {"metadata", {{"version", "4.2.0"}, {"Driver Version Detected", "570.1"}}}};
-}
-
-TEST(Dcgm, aPassIsAPass) {
-  const auto report = parseDcgmDiag(dcgm(json::array({dcgmResult("Pass")})).dump());
-  ASSERT_TRUE(report) << report.error().str();
-  EXPECT_TRUE(report->good());
-  EXPECT_EQ(report->driver, "570.1");
-}
-
-TEST(Dcgm, everyOtherWordIsNone) {
-  for (const char* status : {"Fail", "Skip", "Warn", "Not Run", ""})
-    EXPECT_FALSE(
-        parseDcgmDiag(dcgm(json::array({dcgmResult("Pass"), dcgmResult(status)})).dump())->good())
-        << status;
-  EXPECT_FALSE(parseDcgmDiag(dcgm(json::array()).dump())->good()) << "a test without results";
-  EXPECT_FALSE(parseDcgmDiag(dcgm(json::array({dcgmResult("Pass")}), "Skip").dump())->good())
-      << "skipped as a whole";
-  EXPECT_FALSE(
-      parseDcgmDiag(dcgm(json::array({json{{"entity_group", "GPU"}, {"entity_id", 0}}})).dump())
-          ->good())
-      << "no status";
-}
-
-TEST(Dcgm, warningsComeWithEntitySerialAndAction) {
-  auto result = dcgmResult("Fail");
-  result["warnings"] = json::array({json{{"warning", "row remap pending"},
-                                         {"error_id", 85},
-                                         {"error_category", 4},
-                                         {"error_severity", 6}}});
-  const auto report = parseDcgmDiag(dcgm(json::array({result})).dump());
-  ASSERT_EQ(report->findings.size(), 1u);
-  EXPECT_EQ(report->findings[0].entity, "GPU 0");
-  EXPECT_EQ(report->findings[0].serial, "S0");
-  EXPECT_EQ(report->findings[0].error_id, 85);
-  EXPECT_EQ(report->findings[0].action(), "reset the GPU");
-  auto hidden = dcgmResult("Pass");
-  hidden["warnings"] = result["warnings"];
-  EXPECT_FALSE(parseDcgmDiag(dcgm(json::array({hidden})).dump())->good())
-      << "a pass with a warning is not clean";
-}
-
-TEST(Dcgm, anotherShapeIsCorrupt) {
-  for (const char* text :
-       {"", "{}", "Error: unable to connect to hostengine", R"({"DCGM Diagnostic":{}})",
-        R"({"DCGM Diagnostic":{"test_categories":[{"tests":[7]}]}})", R"({"DCGM Diagnostic":[]})"})
-    EXPECT_FALSE(parseDcgmDiag(text)) << text;
-  EXPECT_TRUE(
-      parseDcgmDiag("Warning: a line before\n" + dcgm(json::array({dcgmResult("Pass")})).dump())
-          ->good());
 }
 
 }  // namespace
