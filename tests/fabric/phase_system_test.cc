@@ -4,6 +4,8 @@
 #include "fabric/fabric_diff.h"
 #include "fabric/opensm/opensm_log.h"
 #include "fabric/opensm/partitions.h"
+#include "fabric/opensm/subnet_manager.h"
+#include "fabric/packet_paths/forwarding.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
 #include "tests/fabric/muster_over_fabric.h"
@@ -115,6 +117,59 @@ TEST_F(FabricSystem, bringsAHealthyFabricUpOnceAndFindsItAgain) {
   EXPECT_EQ(second.tryTo(second.whole, "fabric.sm"), "");
   EXPECT_TRUE(second.met(second.whole, "fabric.sm"));
   EXPECT_NE(opensm(fabric), pid);
+}
+
+TEST_F(FabricSystem, leavesNoPairWithoutAWayWhereStorageAndUfmAreOnSpines) {
+  cluster_ = railCluster(7, 2);
+  cluster_.fabrics["ib"].cables = portsOnSpines();
+  const auto topology = declared(cluster_);
+  ASSERT_EQ(rootSwitches(topology).size(), 4u);
+  SimulatedFabric fabric(topology);
+  Muster muster(cluster_, fabric);
+  muster.bringUp();
+  const auto options = fabric.options();
+  Tools tools(fabric.processes(), options);
+  const auto found = runAsync(tools.discover());
+  const auto tables = runAsync(tools.forwardingTables());
+  ASSERT_TRUE(found && tables);
+  const auto reach = walk(*found, *tables, switchLevels(topology));
+  EXPECT_EQ(reach.pairs, 18u * 17);  // 14 HCAs of nodes, the controller's, three on spines
+  EXPECT_EQ(reach.lost, 0u);
+  EXPECT_EQ(reach.down_up, 0u);
+  EXPECT_THAT(io::readFile(options.run_folder / "opensm.log").value(),
+              HasSubstr("ftree tables configured on all switches"));
+}
+
+// What it was before: the spine with a port on it is missing from the roots, OpenSM reports ftree
+// and SUBNET UP.
+TEST_F(FabricSystem, namesTheRootThatAnotherSubnetManagerWasNotTold) {
+  cluster_ = railCluster(6, 2);
+  auto& ib = cluster_.fabrics["ib"];
+  ib.subnet_managers.clear();
+  ib.partitions.clear();
+  ib.cables = portsOnSpines();
+  SimulatedFabric fabric(declared(cluster_), "ufm1 mlx5_0");
+  const auto options = fabric.options();
+  Tools tools(fabric.processes(), options);
+  const auto found = runAsync(tools.discover());
+  ASSERT_TRUE(found);
+  KnownGuids known;
+  known.learn(declared(cluster_), *found);
+  auto files = renderSm(ib, declared(cluster_), {}, known, {"0x0", "/", 0});
+  const auto& forgotten = known.switches.at("spine-001");
+  files.root_guids.erase(files.root_guids.find(forgotten), forgotten.size() + 1);
+  OtherOpensm other(
+      fabric, "ufm1 mlx5_0",
+      "routing_engine ftree\nroot_guid_file roots\ncn_guid_file nodes\n"
+      "io_guid_file io\nmax_reverse_hops 1\n",
+      {{"roots", files.root_guids}, {"nodes", files.cn_guids}, {"io", files.io_guids}});
+  ASSERT_TRUE(eventually([&] {
+    return readSmLog(io::readFile(other.folder() / "opensm.log").value_or("")).subnet_up;
+  }));
+  Muster muster(cluster_, fabric);
+  EXPECT_THAT(muster.observed(muster.whole, "fabric.sm"),
+              AllOf(HasSubstr("pairs have no route, such as"), HasSubstr("spine-001"),
+                    HasSubstr("must be roots")));
 }
 
 TEST_F(FabricSystem, changesPartitionsByAHangUpAndRoutingByARestart) {
