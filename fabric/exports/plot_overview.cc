@@ -26,6 +26,17 @@ std::string unitIn(std::string_view name) {
   return std::string(name.substr(begin, name.find('-', begin) - begin));
 }
 
+/// "core-001–016": two names that differ in a number only, else "a … b".
+std::string spanOf(const std::string& first, const std::string& last) {
+  if (first == last) return first;
+  const auto number = first.find_last_not_of("0123456789") + 1;
+  return number > 0 && number < first.size() && number < last.size() &&
+                 last.find_last_not_of("0123456789") + 1 == number &&
+                 last.compare(0, number, first, 0, number) == 0
+             ? fmt::format("{}–{}", first, last.substr(number))
+             : fmt::format("{} … {}", first, last);
+}
+
 struct Count {
   std::size_t declared = 0, found = 0, slow = 0;
   std::vector<std::string> repairs;
@@ -84,7 +95,11 @@ class Overview {
     for (const auto& [component, row] : key)
       if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(row);
     std::sort(rows.begin(), rows.end(), inventory::naturalLess);
-    const auto together = inGroups(rows, kMostRows, rows_);
+    std::vector<Span> spans;
+    for (const auto& row : rows) spans.push_back({row, row});
+    const auto groups = inGroups(spans, kMostRows, rows_);
+    std::map<std::string, std::size_t> together;
+    for (std::size_t i = 0; i < rows.size(); ++i) together[rows[i]] = groups[i];
     for (const auto& [name, device] : declared_.devices)
       if (!isRoot(name))
         if (const auto at = key.find(top(name)); at != key.end())
@@ -108,30 +123,25 @@ class Overview {
     std::sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
       return inventory::naturalLess(a.front(), b.front());
     });
-    std::vector<std::string> names;
-    std::map<std::string, std::vector<std::string>> members;
-    for (auto& group : groups) {
-      names.push_back(group.size() == 1 ? group.front()
-                                        : fmt::format("{} to {}", group.front(), group.back()));
-      members[names.back()] = std::move(group);
-    }
-    const auto together = inGroups(names, kMostColumns, columns_);
-    for (const auto& [name, roots] : members)
-      for (const auto& root : roots) column_of_[root] = together.at(name);
+    std::vector<Span> spans;
+    for (const auto& group : groups) spans.push_back({group.front(), group.back()});
+    const auto together = inGroups(spans, kMostColumns, columns_);
+    for (std::size_t i = 0; i < groups.size(); ++i)
+      for (const auto& root : groups[i]) column_of_[root] = together[i];
   }
 
-  /// Name → index into `out`, which has at most `most` names.
-  static std::map<std::string, std::size_t> inGroups(const std::vector<std::string>& names,
-                                                     std::size_t most,
-                                                     std::vector<std::string>& out) {
-    std::map<std::string, std::size_t> index;
-    const auto size = std::max<std::size_t>(1, (names.size() + most - 1) / most);
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      index[names[i]] = i / size;
-      if (i % size == 0) out.push_back(names[i]);
-      if (const auto last = std::min(i / size * size + size, names.size()) - 1;
-          last > i && i % size == 0)
-        out.back() += " … " + names[last];
+  struct Span {
+    std::string first, last;
+  };
+  /// The group of each; `labels` names the groups, of which there are at most `most`.
+  static std::vector<std::size_t> inGroups(const std::vector<Span>& spans, std::size_t most,
+                                           std::vector<std::string>& labels) {
+    std::vector<std::size_t> index;
+    const auto size = std::max<std::size_t>(1, (spans.size() + most - 1) / most);
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      index.push_back(i / size);
+      if (i % size == 0)
+        labels.push_back(spanOf(spans[i].first, spans[std::min(i + size, spans.size()) - 1].last));
     }
     return index;
   }
@@ -240,7 +250,7 @@ class Overview {
     head("cables to HCAs", kCountWidth);
     if (levels.size() > 1) head("leaf to spine", kCountWidth);
     for (const auto& column : columns_) head(column, kCellWidth);
-    const int width = x + kLeft;
+    const int width = x + kLeft + kHeadHeight / 2;  // the last heading leans out
     int y = kTop + kHeadHeight;
     for (std::size_t i = 0; i < rows_.size(); ++i, y += kRowHeight) {
       const auto& row = table_[i];

@@ -140,6 +140,42 @@ TEST_F(FabricSystem, leavesNoPairWithoutAWayWhereStorageAndUfmAreOnSpines) {
               HasSubstr("ftree tables configured on all switches"));
 }
 
+// A kernel without rdma-ndd's setting, and switches with MLNX-OS: no cable is wrong.
+TEST_F(FabricSystem, takesAFabricWhoseNamesAreNotTheDeclaredOnes) {
+  auto found = declared_;
+  for (const auto& [name, device] : declared_.devices)
+    rename(found, name,
+           device.is_switch
+               ? fmt::format("MF0;ib-{}:MQM9700/U1", std::hash<std::string>()(name) % 100'000)
+               : fmt::format("{} HCA-{}", hostOf(name), name.back() - '0' + 1));
+  SimulatedFabric fabric(found, "controller HCA-1");
+  Muster muster(cluster_, fabric);
+  muster.bringUp();
+  EXPECT_TRUE(muster.met(muster.whole, "fabric.links"));
+  for (auto name : {"gpu001", "gpu002", "gpu003"})
+    EXPECT_EQ(muster.verified(node(name), "fabric.ports"), "as-declared");
+  const auto run = fabric.options().run_folder;
+  EXPECT_THAT(io::readFile(run / "opensm.log").value(),
+              HasSubstr("ftree tables configured on all switches"));
+  // And by what the tools print, each in its form.
+  const auto options = fabric.options();
+  Tools tools(fabric.processes(), options);
+  const std::vector<std::pair<std::string, std::vector<std::string>>> calls = {
+      {"ibnetdiscover", {}},     {"ibnetdiscover", {"-p"}}, {"ibnetdiscover", {"-g"}},
+      {"ibnetdiscover", {"-f"}}, {"iblinkinfo", {}},        {"iblinkinfo", {"-l"}},
+      {"iblinkinfo", {"-p"}}};
+  for (const auto& [tool, arguments] : calls) {
+    const auto exit =
+        runAsync(fabric.processes().run(tools.command(tool, arguments)), std::chrono::seconds(30));
+    ASSERT_TRUE(exit) << exit.error().str();
+    const auto report = diff(cluster_, exit->out);
+    EXPECT_EQ(report.exitCode(), DiffReport::kEqual)
+        << tool << " " << fmt::format("{}", fmt::join(arguments, " ")) << "\n"
+        << toText(report);
+    EXPECT_THAT(report.note, HasSubstr("recognized by their cables"));
+  }
+}
+
 // What it was before: the spine with a port on it is missing from the roots, OpenSM reports ftree
 // and SUBNET UP.
 TEST_F(FabricSystem, namesTheRootThatAnotherSubnetManagerWasNotTold) {

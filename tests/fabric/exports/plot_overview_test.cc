@@ -32,7 +32,8 @@ class PlotOverview : public ::testing::Test {
 TEST_F(PlotOverview, of16384HcasIsATableThatFitsAScreen) {
   const auto svg = plot(large_);
   EXPECT_LT(svg.size(), 150'000u);
-  EXPECT_THAT(svg, HasSubstr("viewBox=\"0 0 1598 630\""));
+  EXPECT_THAT(svg, HasSubstr("viewBox=\"0 0 1644 630\""));
+  EXPECT_THAT(svg, HasSubstr(">core-001–016</text>"));
   EXPECT_THAT(svg, HasSubstr(">su16</text>"));
   EXPECT_THAT(svg, HasSubstr("su16: nodes</title></rect>"));
   EXPECT_THAT(svg, HasSubstr(">1024</text>")) << "cables to HCAs of a pod";
