@@ -5,6 +5,7 @@
 #include "app/run_async.h"
 #include "base/io/files.h"
 #include "base/io/regular_file.h"
+#include "fabric/discovery/discovery.h"
 #include "fabric/exports/exports.h"
 #include "fabric/exports/plot.h"
 #include "fabric/exports/render.h"
@@ -36,13 +37,6 @@ Result<Site> siteOf(const Options& options) {
   TRY(lab, lab::find(options.labFolder(cluster)));
   if (lab) TRY_OK(lab::enter(*lab));
   return Site{std::move(cluster), std::move(lab)};
-}
-
-Result<const inventory::Fabric*> onlyFabric(const inventory::Cluster& cluster) {
-  if (cluster.fabrics.size() == 1) return &cluster.fabrics.begin()->second;
-  return fail(ErrorCode::InvalidInput,
-              fmt::format("the inventory declares {} fabrics; this needs exactly one",
-                          cluster.fabrics.size()));
 }
 
 /// Ports of a declared switch that have a cable; without a name: none. Errors: NotFound (no such
@@ -103,7 +97,7 @@ Result<void> watchFabric(const Options& options, std::chrono::seconds interval,
 
 Result<CablingSheet> cablingSheet(const Options& options, const std::string& rack) {
   TRY(cluster, loadCluster(options));
-  TRY(fabric, onlyFabric(cluster));
+  TRY(fabric, fabric::onlyFabric(cluster));
   TRY(declared, fabric::declaredTopology(cluster, *fabric));
   return CablingSheet{
       fabric::cablingCsv(declared, fabric::placesOf(cluster, *fabric, declared), rack),
@@ -112,7 +106,7 @@ Result<CablingSheet> cablingSheet(const Options& options, const std::string& rac
 
 Result<std::string> plotFabric(const Options& options, const PlotRequest& request) {
   TRY(cluster, loadCluster(options));
-  TRY(fabric, onlyFabric(cluster));
+  TRY(fabric, fabric::onlyFabric(cluster));
   const auto title = fmt::format("{} – {}", cluster.name, fabric->name);
   if (request.declared_only) {
     TRY(declared, fabric::declaredTopology(cluster, *fabric));
@@ -129,7 +123,7 @@ Result<std::string> plotFabric(const Options& options, const PlotRequest& reques
 
 Result<RenderedFabric> renderFabric(const Options& options) {
   TRY(cluster, loadCluster(options));
-  TRY(fabric, onlyFabric(cluster));
+  TRY(fabric, fabric::onlyFabric(cluster));
   TRY(declared, fabric::declaredTopology(cluster, *fabric));
   RenderedFabric out;
   TRY(files, fabric::renderExports(cluster, *fabric, declared));
@@ -151,7 +145,7 @@ Result<RenderedFabric> renderFabric(const Options& options) {
 Result<std::vector<fabric::PortDifference>> checkQos(const Options& options,
                                                      const QosCheckRequest& request) {
   TRY(cluster, loadCluster(options));
-  TRY(fabric, onlyFabric(cluster));
+  TRY(fabric, fabric::onlyFabric(cluster));
   if (!fabric->roce)
     return fail(
         ErrorCode::InvalidInput,

@@ -228,7 +228,8 @@ Async<isolate::SiteRoutes> routesOf(const Options& options, const Session& sessi
                                     const isolate::Site& site) {
   const auto processes = io::makeProcessRunner();
   const auto where = fabricOptions(options, session.lab);
-  CO_TRY(found, co_await fabric::discover(*processes, where));
+  CO_TRY(seen, co_await fabric::discover(*processes, where));
+  CO_TRY(found, fabric::withDeclaredNames(session.cluster(), std::move(seen)));
   fabric::Tools tools(*processes, where);
   CO_TRY(tables, co_await tools.forwardingTables());
   co_return siteRoutes(site, fabric::Routes(found, tables));

@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -21,13 +22,18 @@ namespace muster::fabric {
 /// incomplete discovery is no discovery)
 Async<Topology> discover(io::ProcessRunner& processes, FabricOptions options);
 
+/// The same with the names of the declaration, where devices were recognized (recognition.h).
+/// Errors: InvalidInput (the declaration cannot be)
+Result<Topology> withDeclaredNames(const inventory::Cluster& cluster, Topology found);
+
 /// What `muster fabric diff` shows.
 struct DiffReport {
   std::string fabric;
   Topology declared, found;
   Comparison comparison;
   std::string error;  ///< why there is no answer; empty: there is one
-  std::string note;   ///< what the answer leaves out
+  std::string note;   ///< what the answer leaves out, and how devices were recognized
+  std::map<std::string, std::string> names;  ///< of recognized devices: declared → as they answer
 
   static constexpr int kEqual = 0, kDeviates = 1, kNoAnswer = 2;
   int exitCode() const {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/inspection.h"
 
+#include "fabric/compare/recognition.h"
+#include "fabric/packet_paths/lost_pairs.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
 #include "inventory/model/opensm_routing.h"
@@ -12,6 +14,12 @@ namespace muster::fabric {
 namespace {
 
 constexpr std::size_t kShownRepairs = 3;
+// Tables that are read while OpenSM writes them lack entries: looked at again.
+constexpr int kRouteLooks = 4;
+constexpr std::chrono::milliseconds kRoutePause{500};
+constexpr std::chrono::seconds kLeastRouteAge{5};
+constexpr int kRouteShare = 10;  // reading tables takes at most a tenth of the time
+constexpr std::chrono::minutes kExternalRouteAge{10};  // another's sweeps are not seen
 
 Result<Declared> declaredFabric(const inventory::Cluster& cluster) {
   TRY(fabric, onlyFabric(cluster));
@@ -19,6 +27,23 @@ Result<Declared> declaredFabric(const inventory::Cluster& cluster) {
   TRY(topology, declaredTopology(cluster, *fabric));
   TRY(partitions, declaredPartitions(cluster, *fabric, topology));
   return Declared{fabric, std::move(topology), std::move(partitions)};
+}
+
+bool lacksLids(const Topology& found) {
+  return std::any_of(found.devices.begin(), found.devices.end(), [](const auto& entry) {
+    return std::any_of(entry.second.addresses.begin(), entry.second.addresses.end(),
+                       [](const auto& address) { return address.second.lid == 0; });
+  });
+}
+
+std::size_t hashOf(const Topology& found) {
+  std::string text;
+  for (const auto& link : found.links)
+    text += fmt::format("{} {} {} {}\n", link.a.node, link.a.number, link.b.node, link.b.number);
+  for (const auto& [name, device] : found.devices)
+    for (const auto& [port, address] : device.addresses)
+      text += fmt::format("{} {} {} {}\n", name, port, address.lid, address.guid);
+  return std::hash<std::string>()(text);
 }
 
 /// The device whose port fits; empty: none.
@@ -65,6 +90,7 @@ Async<SharedPicture> FabricInspection::picture(std::chrono::milliseconds max_age
   last_at_ = clock_.steady();
   last_error_ = discovered ? std::nullopt : std::optional(discovered.error());
   CO_TRY(found, std::move(discovered));
+  found = recognize(declared_->topology, std::move(found)).found;
   CO_TRY(known, manager_.knownGuids());
   known.learn(declared_->topology, found);
   CO_TRY_OK(manager_.remember(known));
@@ -141,7 +167,9 @@ Async<std::string> FabricInspection::externalSmProblem(const Picture& now) {
         "ready",
         *own);
   if (now.sm_guid.empty()) co_return "no subnet manager answers as master";
-  co_return co_await strangeManager(now);
+  auto strange = co_await strangeManager(now);
+  if (!strange || !strange->empty()) co_return std::move(strange);
+  co_return co_await routesProblem(now);
 }
 
 Async<std::string> FabricInspection::smProblem(const Picture& now) {
@@ -173,7 +201,48 @@ Async<std::string> FabricInspection::smProblem(const Picture& now) {
     if (complaint.find("ERR AB") != std::string::npos ||
         complaint.find("ERR 0D01") != std::string::npos)
       co_return complaint;
-  co_return co_await strangeManager(now);
+  auto strange = co_await strangeManager(now);
+  if (!strange || !strange->empty()) co_return std::move(strange);
+  co_return co_await routesProblem(now);
+}
+
+/// By what packets would meet, not by OpenSM's word: it reports ftree and SUBNET UP also where it
+/// left pairs out.
+Async<std::string> FabricInspection::routesProblem(const Picture& now) {
+  const auto log = manager_.log();
+  const auto seen = hashOf(now.found);
+  const auto begin = clock_.steady();
+  if (good_routes_ && good_routes_->fabric == seen &&
+      (begin < good_routes_->until || (!managerIsExternal() && good_routes_->sweeps == log.sweeps)))
+    co_return std::string();
+  good_routes_.reset();
+  Topology found = now.found;  // a picture from before the first sweep has no LIDs
+  for (int look = 1;; ++look) {
+    if (look > 1 || lacksLids(found)) {
+      auto again = co_await discovery_.topology();
+      if (!again) co_return fmt::format("routes cannot be checked: {}", again.error().str());
+      found = recognize(declared_->topology, std::move(*again)).found;
+    }
+    const auto tables = co_await tools_.forwardingTables();
+    if (!tables)
+      co_return fmt::format("the forwarding tables cannot be read: {}", tables.error().str());
+    const auto lost = lostPairs(found, *tables, declared_->topology);
+    const auto took = clock_.steady() - begin;
+    if (lost.lost == 0) {
+      const auto age = managerIsExternal() ? std::chrono::steady_clock::duration(kExternalRouteAge)
+                                           : std::max<std::chrono::steady_clock::duration>(
+                                                 kLeastRouteAge, kRouteShare * took);
+      good_routes_ = {hashOf(found), log.sweeps, clock_.steady() + age};
+      co_return std::string();
+    }
+    if (look == kRouteLooks) {
+      const RouteContext context{declared_->topology, found, log.routing_engine,
+                                 managerIsExternal() ? nullptr : &now.files.root_guids,
+                                 repairs(now.deviations)};
+      co_return fmt::format("{}: {}", toString(lost), causeOf(lost, context));
+    }
+    co_await clock_.sleep(kRoutePause);
+  }
 }
 
 /// Another's is on a UFM host where one is declared, else on a switch; on a node it is nobody's.

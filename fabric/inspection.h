@@ -8,6 +8,7 @@
 #include "lifecycle/model/finding.h"
 
 #include <memory>
+#include <optional>
 
 namespace muster::fabric {
 
@@ -96,6 +97,8 @@ class FabricInspection {
     return options;
   }
   Async<std::string> externalSmProblem(const Picture& picture);
+  /// Pairs of HCAs without a way through the tables that are in the switches, and why.
+  Async<std::string> routesProblem(const Picture& picture);
   /// Whether a subnet manager on this device is one that was declared.
   bool mayManage(const std::string& device) const;
   /// Names a subnet manager that nobody declared.
@@ -111,6 +114,14 @@ class FabricInspection {
   Discovery discovery_;
   const Result<Declared> declared_;
   FirmwareMemory firmware_;
+  /// Tables in which every pair had a way. They are not read again for the same devices, cables and
+  /// LIDs before OpenSM sweeps again, and not before `until`: on 16,384 HCAs it takes a minute.
+  struct GoodRoutes {
+    std::size_t fabric = 0;  ///< hash
+    std::size_t sweeps = 0;
+    std::chrono::steady_clock::time_point until{};
+  };
+  std::optional<GoodRoutes> good_routes_;
   SharedPicture last_;
   std::optional<Error> last_error_;
   std::chrono::steady_clock::time_point last_at_{};

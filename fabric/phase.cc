@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/json_output.h"
 #include "fabric/compare/compare.h"
+#include "fabric/discovery/discovery.h"
 #include "fabric/fabric.h"
 #include "fabric/topology/topology.h"
 #include "inventory/model/cluster.h"
@@ -54,7 +55,8 @@ std::vector<Goal> FabricPhase::goals(const inventory::Cluster& cluster, const Su
   };
   if (subject.isCluster()) {
     if (!isInfiniBand(cluster)) return goals;
-    const auto& fabric = cluster.fabrics.begin()->second;
+    const auto only = onlyFabric(cluster);
+    const auto& fabric = only ? **only : cluster.fabrics.begin()->second;
     add(kSm, inspection_.declared() ? wantedManager() : "", std::chrono::seconds(3), 2 * kSmSettle,
         {},
         FabricInspection::isExternal(fabric)

@@ -7,6 +7,7 @@
 #include "base/io/files.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "fabric/discovery/discovery.h"
 #include "fabric/fabric.h"
 #include "fabric/topology/topology.h"
 #include "inventory/model/bmc_trust.h"
@@ -168,7 +169,8 @@ struct SimulatedFabric {
 Result<std::optional<SimulatedFabric>> fabricOf(const inventory::Cluster& cluster,
                                                 const Rack& rack) {
   if (cluster.fabrics.empty()) return std::nullopt;
-  TRY(topology, fabric::declaredTopology(cluster, cluster.fabrics.begin()->second));
+  TRY(only, fabric::onlyFabric(cluster));
+  TRY(topology, fabric::declaredTopology(cluster, *only));
   SimulatedFabric simulated{fabric::toIbsimNet(topology), {{"IBSIM_SOCKNAME", rack.netns}}};
   auto seat = topology.devices.find(std::string(fabric::kControllerHca));
   if (seat == topology.devices.end())

@@ -19,6 +19,8 @@ namespace {
 
 using Slot = Wiring::Slot;
 constexpr Slot kNone = Wiring::kNone;
+constexpr std::size_t kFewHosts = 3;  // so many with wrong names are a job each
+constexpr std::size_t kFewLinks = 8;  // so many that are slow are a job each, whatever is declared
 
 class Comparing {
  public:
@@ -29,12 +31,13 @@ class Comparing {
   Comparison run() {
     collectWrong();
     devices();
-    for (const auto& one : w_.renamed()) renamed(one);
+    renamed();
     for (Slot slot = 0; slot < w_.slots();
          ++slot)  // chains first: they begin at a port with one kind of cable only
       if ((wanted(slot) == kNone) != (wrong(slot) == kNone)) chainFrom(slot);
     for (Slot slot = 0; slot < w_.slots(); ++slot)
       if (wanted(slot) != kNone && wrong(slot) != kNone) chainFrom(slot);
+    countSpeeds();
     for (Slot slot = 0; slot < w_.slots(); ++slot) widthSpeed(slot);
     finish();
     return std::move(out_);
@@ -127,22 +130,49 @@ class Comparing {
         {});
   }
 
-  void renamed(const Wiring::Renamed& one) {
-    if (one.found.empty()) return;
-    auto same_name = declared_.devices.lower_bound(one.found);
-    bool exchanged =
-        same_name != declared_.devices.end() && hostOf(same_name->first) == hostOf(one.found);
+  /// Devices that answer with another name. A host is one job whatever it has of HCAs, and many
+  /// hosts are one: then names are given otherwise than the inventory says.
+  void renamed() {
+    std::map<std::string_view, std::vector<const Wiring::Renamed*>> hosts;
+    for (const auto& one : w_.renamed()) {
+      if (one.found.empty()) continue;
+      auto same_name = declared_.devices.lower_bound(one.found);
+      if (same_name != declared_.devices.end() && hostOf(same_name->first) == hostOf(one.found))
+        renamed(one,
+                fmt::format("{} and {} report each other's name: exchange the node "
+                            "descriptions, move no cable",
+                            std::min(one.found, one.declared), std::max(one.found, one.declared)));
+      else
+        hosts[hostOf(one.declared)].push_back(&one);
+    }
+    for (const auto& [host, devices] : hosts) {
+      const auto& first =
+          hosts.size() > kFewHosts ? *hosts.begin()->second.front() : *devices.front();
+      auto text =
+          hosts.size() > kFewHosts
+              ? fmt::format(
+                    "{} hosts answer with names that are not declared, such as {} where {} belongs "
+                    "(at {}): set their host names, of which node descriptions are made, or "
+                    "correct the inventory; move no cable",
+                    hosts.size(), first.found, first.declared, toString(first.place))
+          : devices.size() > 1
+              ? fmt::format(
+                    "the host at {} and {} more ports answers as {}: set its host name to "
+                    "{}; if it is another machine, disconnect it",
+                    toString(first.place), devices.size() - 1, hostOf(first.found), host)
+              : fmt::format(
+                    "the device at {} has the node description {}: set it to {}; if it is "
+                    "another machine, disconnect it",
+                    toString(first.place), first.found, first.declared);
+      for (const auto* one : devices) renamed(*one, text);
+    }
+  }
+  void renamed(const Wiring::Renamed& one, std::string repair) {
     say({DeviationKind::WrongDescription,
          {one.declared, 0},
          one.declared,
          fmt::format("{} (at {})", one.found, toString(one.place)),
-         exchanged
-             ? fmt::format("{} and {} report each other's name: exchange the node descriptions, "
-                           "move no cable",
-                           std::min(one.found, one.declared), std::max(one.found, one.declared))
-             : fmt::format("the device at {} has the node description {}: set it to {}; if it is "
-                           "another machine, disconnect it",
-                           toString(one.place), one.found, one.declared)},
+         std::move(repair)},
         {});
   }
 
@@ -261,17 +291,40 @@ class Comparing {
     return false;
   }
 
-  void widthSpeed(Slot slot) {
+  bool isSlow(Slot slot) const {
     const auto &declared = w_.declared(slot), &found = w_.found(slot);
-    if (declared.peer != found.peer || declared.peer < slot ||
-        declared.link->width_speed == found.link->width_speed)
-      return;
+    return declared.peer == found.peer && declared.peer >= slot &&
+           declared.link->width_speed != found.link->width_speed;
+  }
+
+  /// Where most links of a declared speed run at one other speed no cable is to blame.
+  void countSpeeds() {
+    std::map<std::string_view, std::size_t> links;  // by declared speed
+    for (Slot slot = 0; slot < w_.slots(); ++slot) {
+      const auto &declared = w_.declared(slot), &found = w_.found(slot);
+      if (declared.peer == kNone || declared.peer != found.peer || declared.peer < slot) continue;
+      ++links[declared.link->width_speed];
+      if (isSlow(slot)) ++others_[{declared.link->width_speed, found.link->width_speed}].first;
+    }
+    for (auto& [speeds, counts] : others_) counts.second = links.at(speeds.first);
+  }
+
+  void widthSpeed(Slot slot) {
+    if (!isSlow(slot)) return;
+    const auto &declared = w_.declared(slot), &found = w_.found(slot);
+    const auto& [others, all] = others_.at({declared.link->width_speed, found.link->width_speed});
     excuse_ = isExcused({slot, declared.peer});
     say({DeviationKind::WrongWidthSpeed, w_.port(slot), declared.link->width_speed,
          found.link->width_speed,
-         fmt::format(
-             "reseat, then replace the cable between {} and {}; if it stays {}, look at the ports",
-             name(slot), name(declared.peer), found.link->width_speed)},
+         others > kFewLinks && 2 * others > all
+             ? fmt::format(
+                   "{} of {} links that are declared {} run {}: correct the fabric's `link` "
+                   "(or that of these cables) in the inventory, or the ports' settings; no "
+                   "single cable is to blame",
+                   others, all, declared.link->width_speed, found.link->width_speed)
+             : fmt::format("reseat, then replace the cable between {} and {}; if it stays {}, look "
+                           "at the ports",
+                           name(slot), name(declared.peer), found.link->width_speed)},
         {});
     excuse_ = false;
   }
@@ -341,6 +394,9 @@ class Comparing {
   std::map<Slot, Deviation> missing_hcas_;  // by the switch port where they belong
   std::unordered_set<std::string> repairs_;
   std::unordered_set<std::string> power_checks_;  ///< repairs that first ask for a host's power
+  /// Declared and found speed → links, and how many are declared so.
+  std::map<std::pair<std::string_view, std::string_view>, std::pair<std::size_t, std::size_t>>
+      others_;
   bool excuse_ = false;  // what is said now is about a cable that the declaration excuses
   Comparison out_;
 };

@@ -84,6 +84,7 @@ std::string toJson(const DiffReport& report) {
               {"excluded", json::array()}};
   if (!report.error.empty()) out["error"] = report.error;
   if (!report.note.empty()) out["note"] = report.note;
+  if (!report.names.empty()) out["answers_as"] = report.names;
   for (const auto& one : report.comparison.deviations)
     out["deviations"].push_back(deviationJson(one));
   for (const auto& one : report.comparison.excluded) out["excluded"].push_back(deviationJson(one));

@@ -2,9 +2,11 @@
 #include "fabric/discovery/discovery.h"
 
 #include "base/clock.h"
+#include "fabric/compare/recognition.h"
 #include "fabric/fabric_diff.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
 
 #include <algorithm>
 
@@ -43,11 +45,19 @@ std::string mismatch(const Topology& found, const std::set<std::string>& known) 
 
 Result<const inventory::Fabric*> onlyFabric(const inventory::Cluster& cluster) {
   if (cluster.fabrics.size() == 1) return &cluster.fabrics.begin()->second;
-  return fail(ErrorCode::InvalidInput,
-              cluster.fabrics.empty()
-                  ? "the inventory declares no fabric"
-                  : fmt::format("the inventory declares {} fabrics; muster manages one",
-                                cluster.fabrics.size()));
+  std::set<std::string> used;
+  for (const auto& node : cluster.nodes)
+    if (const auto profile = cluster.profiles.find(node.profile);
+        profile != cluster.profiles.end() && cluster.fabrics.contains(profile->second.fabric))
+      used.insert(profile->second.fabric);
+  if (used.size() == 1) return &cluster.fabrics.at(*used.begin());
+  return fail(
+      ErrorCode::InvalidInput,
+      cluster.fabrics.empty()
+          ? "the inventory declares no fabric"
+          : fmt::format("the inventory declares {} fabrics and nodes are on {} of them; "
+                        "muster manages one: declare the others in inventories of their own",
+                        cluster.fabrics.size(), used.size()));
 }
 
 Async<Topology> Discovery::topology() {
@@ -125,6 +135,15 @@ Result<DiffReport> declaredReport(const inventory::Cluster& cluster) {
   return report;
 }
 
+}  // namespace
+
+Result<Topology> withDeclaredNames(const inventory::Cluster& cluster, Topology found) {
+  TRY(report, declaredReport(cluster));
+  return recognize(report.declared, std::move(found)).found;
+}
+
+namespace {
+
 DiffReport withFound(const inventory::Cluster& cluster, Result<DiffReport> report,
                      Result<Topology> found) {
   DiffReport out;
@@ -133,8 +152,11 @@ DiffReport withFound(const inventory::Cluster& cluster, Result<DiffReport> repor
     out.error = (report ? found.error() : report.error()).str();
     return out;
   }
-  out.found = std::move(*found);
-  out.comparison = compare(out.declared, out.found, cluster.fabrics.begin()->second.exclude);
+  auto recognized = recognize(out.declared, std::move(*found));
+  out.found = std::move(recognized.found);
+  out.names = std::move(recognized.names);
+  out.note = std::move(recognized.note);
+  out.comparison = compare(out.declared, out.found, cluster.fabrics.at(out.fabric).exclude);
   return out;
 }
 
@@ -161,7 +183,7 @@ Async<DiffReport> diffWith(const inventory::Cluster& cluster, io::ProcessRunner&
   if (!out.error.empty()) co_return std::move(out);
   options.run_folder = std::filesystem::absolute(options.run_folder);
   Tools tools(processes, options);
-  CO_TRY_OK(co_await addSwitchFirmware(tools, clock, cluster.fabrics.begin()->second, out.declared,
+  CO_TRY_OK(co_await addSwitchFirmware(tools, clock, cluster.fabrics.at(out.fabric), out.declared,
                                        out.found, memory, out.comparison));
   co_return std::move(out);
 }
@@ -177,8 +199,10 @@ Async<DiffReport> diff(const inventory::Cluster& cluster, io::ProcessRunner& pro
 
 DiffReport diff(const inventory::Cluster& cluster, std::string_view found_text) {
   auto out = withFound(cluster, declaredReport(cluster), parseFound(found_text));
-  if (out.error.empty() && !declaredFirmware(cluster.fabrics.begin()->second, out.declared).empty())
-    out.note = "firmware of the switches was not compared: this input does not contain it";
+  if (out.error.empty() && !declaredFirmware(cluster.fabrics.at(out.fabric), out.declared).empty())
+    out.note +=
+        fmt::format("{}firmware of the switches was not compared: this input does not contain it",
+                    out.note.empty() ? "" : "\n");
   return out;
 }
 

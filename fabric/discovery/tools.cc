@@ -239,8 +239,9 @@ io::Command Tools::command(std::string tool, std::vector<std::string> args) cons
 Async<io::ProcessExit> Tools::answer(std::string tool, std::vector<std::string> args,
                                      int accepted) {
   auto call = command(tool, std::move(args));
-  call.timeout =
-      tool == "ibnetdiscover" || tool == "ibqueryerrors" ? options_.discovery_limit : kQueryTimeout;
+  call.timeout = tool == "ibnetdiscover" || tool == "ibqueryerrors" || tool == "dump_fts"
+                     ? options_.discovery_limit
+                     : kQueryTimeout;
   co_return co_await answerOf(std::move(tool), std::move(call), accepted);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/exports/exports.h"
 
+#include "base/io/crypto.h"
 #include "fabric/compare/compare.h"
 #include "fabric/fabric_diff.h"
 #include "inventory/model/cluster.h"
@@ -41,9 +42,38 @@ std::map<std::string, std::set<std::string>> leavesByNode(const std::vector<Host
   return out;
 }
 
-std::string groupName(const Fabric& fabric, const std::set<std::string>& leaves) {
-  if (fabric.shape == FabricShape::RailOptimized) return unitOf(*leaves.begin());
-  return fmt::format("{}", fmt::join(leaves, "_"));
+/// Names that Slurm reads as one name and Kubernetes takes as the value of a label: at most 63 of
+/// letters, digits, '-', '_', '.', with a letter or digit at both ends. Names of switches in the
+/// field are neither ("MF0;ib-1:MQM9700/U1"). One name in gives one name out, never another's.
+class LegalNames {
+ public:
+  std::string of(const std::string& name) {
+    if (const auto known = given_.find(name); known != given_.end()) return known->second;
+    auto legal = name;
+    for (auto& c : legal)
+      if (!isAlnum(c) && c != '-' && c != '_' && c != '.') c = '-';
+    while (!legal.empty() && !isAlnum(legal.front())) legal.erase(legal.begin());
+    while (!legal.empty() && !isAlnum(legal.back())) legal.pop_back();
+    if (legal.empty() || legal.size() > kMostBytes || taken_.contains(legal))
+      legal = fmt::format("{}{}{}", legal.substr(0, kMostBytes - kDigestBytes - 1),
+                          legal.empty() ? "x" : "-", io::sha256Hex(name).substr(0, kDigestBytes));
+    taken_.insert(legal);
+    return given_[name] = legal;
+  }
+
+ private:
+  static constexpr std::size_t kMostBytes = 63, kDigestBytes = 8;
+  static bool isAlnum(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  }
+  std::map<std::string, std::string> given_;
+  std::set<std::string> taken_;
+};
+
+std::string groupName(const Fabric& fabric, const std::set<std::string>& leaves,
+                      LegalNames& legal) {
+  if (fabric.shape == FabricShape::RailOptimized) return legal.of(unitOf(*leaves.begin()));
+  return legal.of(fmt::format("{}", fmt::join(leaves, "_")));
 }
 
 void children(const Vicinity& group,
@@ -77,7 +107,9 @@ std::size_t blockSize(const std::vector<std::pair<std::string, std::vector<std::
 std::vector<std::pair<std::string, std::vector<std::string>>> blocksOf(const Vicinity& top,
                                                                        const Fabric& fabric) {
   std::vector<std::pair<std::string, std::vector<std::string>>> blocks;
-  for (const auto& domain : fabric.nvlink_domains) blocks.emplace_back(domain.name, domain.nodes);
+  LegalNames legal;
+  for (const auto& domain : fabric.nvlink_domains)
+    blocks.emplace_back(legal.of(domain.name), domain.nodes);
   if (blocks.empty())
     for (const auto* group : lowest(top))
       if (!group->nodes.empty()) blocks.emplace_back(group->name, group->nodes);
@@ -92,19 +124,21 @@ Vicinity vicinityOf(const inventory::Cluster& cluster, const Fabric& fabric,
                     const Topology& declared) {
   std::map<std::string, std::map<std::string, Vicinity>>
       units;  // "" where there is no level between group and fabric
+  LegalNames legal;
+  const auto top_name = legal.of(fabric.name);
   auto hosts = hostsOn(cluster, fabric);
   for (auto leaves = leavesByNode(hosts, declared); const auto& host : hosts) {
     auto own = leaves.find(host.name);
     if (own == leaves.end()) continue;
     auto unit = fabric.cores > 0 && fabric.shape == FabricShape::FatTree
-                    ? unitOf(*own->second.begin())
+                    ? legal.of(unitOf(*own->second.begin()))
                     : std::string();
-    auto name = groupName(fabric, own->second);
+    auto name = groupName(fabric, own->second, legal);
     auto& group = units[unit][name];
     group.name = name;
     group.nodes.push_back(host.name);
   }
-  Vicinity top{fabric.name, {}, {}};
+  Vicinity top{top_name, {}, {}};
   for (auto& [unit, groups] : units) {
     std::vector<Vicinity> list;
     for (auto& [name, group] : groups) list.push_back(std::move(group));
@@ -169,8 +203,9 @@ std::string slurmBlocks(const Vicinity& top, const Fabric& fabric) {
 std::string kubernetesLabels(const Vicinity& top, const Fabric& fabric) {
   constexpr std::string_view kPrefix = "network.topology.nvidia.com/";
   std::map<std::string, std::string> domain_of;
+  LegalNames legal;
   for (const auto& domain : fabric.nvlink_domains)
-    for (const auto& node : domain.nodes) domain_of[node] = domain.name;
+    for (const auto& node : domain.nodes) domain_of[node] = legal.of(domain.name);
   std::string out;
   auto write = [&](const Vicinity& group, const std::string& parent) {
     for (const auto& node : group.nodes) {

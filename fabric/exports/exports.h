@@ -13,7 +13,8 @@ namespace muster::fabric {
 struct DiffReport;
 struct Topology;
 
-/// Nodes that are equally near to each other, and such groups in turn.
+/// Nodes that are equally near to each other, and such groups in turn. Names are legal for Slurm
+/// and as the value of a Kubernetes label; a name that is not, or is too long, ends in a digest.
 struct Vicinity {
   std::string name;
   std::vector<std::string> nodes;  ///< of the lowest level only

@@ -2,6 +2,7 @@
 #include "fabric/exports/plot.h"
 
 #include "base/markup.h"
+#include "fabric/exports/plot_overview.h"
 
 #include <algorithm>
 
@@ -11,7 +12,10 @@ namespace {
 
 constexpr int kLeft = 20, kTop = 70, kRowHeight = 170, kBoxHeight = 22;
 constexpr int kSwitchWidth = 96, kSwitchGap = 10, kHostWidth = 12, kHostGap = 4;
-constexpr std::size_t kMostLabels = 400;  ///< switches of a row whose names still fit
+constexpr std::size_t kMostLabels = 400;     ///< switches of a row whose names still fit
+constexpr std::size_t kMostHostLabels = 64;  ///< hosts whose names are written below them
+constexpr std::size_t kMostHosts = 160;  ///< and switches: more on a screen are dots without names
+constexpr int kHostLabelHeight = 90;
 constexpr std::string_view kStyle =
     "text{font:11px "
     "sans-serif;fill:#222}.t{font-size:18px}.s{fill:#dbe7f5;stroke:#4a6fa5}.h{fill:#e6e6e6;stroke:#"
@@ -84,6 +88,9 @@ class Plot {
         if (!declared_.devices.count(name)) put(hostOf(name), highest + 1, device.is_switch);
     centre();
     height_ = kTop + (highest + (filled.back() ? 2 : 1)) * kRowHeight;
+    label_hosts_ =
+        static_cast<std::size_t>(filled[static_cast<std::size_t>(highest)]) <= kMostHostLabels;
+    if (label_hosts_) height_ = std::max(height_, kTop + highest * kRowHeight + kHostLabelHeight);
   }
 
   void centre() {
@@ -159,6 +166,9 @@ class Plot {
       if (is_switch && in_row[box.y] <= kMostLabels)
         boxes_ += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>", box.x + 4, box.y + 15,
                               escapedMarkup(name));
+      if (!is_switch && label_hosts_)
+        boxes_ += fmt::format("<text transform=\"translate({},{}) rotate(90)\">{}</text>",
+                              box.x + 2, box.y + kBoxHeight + 4, escapedMarkup(name));
     }
   }
   /// Of a host by its first HCA.
@@ -189,13 +199,26 @@ class Plot {
   std::map<Port, std::string> repairs_;
   std::string lines_, boxes_;
   int width_ = 400, height_ = 0;
+  bool label_hosts_ = false;
 };
+
+bool isLarge(const Topology& declared) {
+  std::set<std::string_view> hosts;
+  std::size_t switches = 0;
+  for (const auto& [name, device] : declared.devices)
+    if (device.is_switch)
+      ++switches;
+    else
+      hosts.insert(hostOf(name));
+  return hosts.size() > kMostHosts || switches > kMostHosts;
+}
 
 }  // namespace
 
 std::string plotSvg(const std::string& title, const Topology& declared,
                     const std::map<std::string, Place>& places, const FoundFabric* found) {
-  return Plot(declared, places, found).draw(title);
+  return isLarge(declared) ? plotOverviewSvg(title, declared, found)
+                           : Plot(declared, places, found).draw(title);
 }
 
 }  // namespace muster::fabric

@@ -16,7 +16,8 @@ struct FoundFabric {
 
 /// Rows from cores to hosts, the same place for the same device in every plot. Cables between the
 /// same two boxes are one line. `found`: cables that are not there are dashed red, those that
-/// should not be red, slow ones orange. Pure.
+/// should not be red, slow ones orange. A fabric of more than 160 nodes or switches is a table of
+/// its pods instead (plot_overview.h). Pure.
 std::string plotSvg(const std::string& title, const Topology& declared,
                     const std::map<std::string, Place>& places, const FoundFabric* found = nullptr);
 

@@ -24,7 +24,6 @@ constexpr int kSweepIntervalS = 10;
 constexpr int kSmPollingMs = 800;
 constexpr int kSmPollingRetries = 3;
 constexpr int kMaxWireSmps = 4;
-constexpr int kMaxReverseHops = 1;
 constexpr int kLogMaxMib = 64;
 
 constexpr std::string_view kPortsFact = "ports";
@@ -48,8 +47,17 @@ void forgetGuid(Map& map, const std::string& guid, const std::string& but) {
   std::erase_if(map, [&](const auto& entry) { return entry.second == guid && entry.first != but; });
 }
 
+/// How often a way between two ports above the leaves must turn up again: two HCAs at roots have
+/// each other only by way of a leaf. Fewer leave such pairs without a way. 0: no port of that kind.
+int reverseHops(const Topology& declared, std::size_t io_hcas) {
+  if (io_hcas == 0) return 0;
+  int highest = 1;
+  for (const auto& [name, level] : switchLevels(declared)) highest = std::max(highest, level);
+  return std::max(1, highest - 1);
+}
+
 std::string opensmConf(const inventory::Fabric& fabric, const SmSeat& seat, bool has_roots,
-                       bool has_io) {
+                       int reverse_hops) {
   const auto folder = seat.folder.string();
   std::string out = "# Written by muster from the inventory; what is changed here is undone.\n";
   auto set = [&](std::string_view option, auto value) {
@@ -66,10 +74,10 @@ std::string opensmConf(const inventory::Fabric& fabric, const SmSeat& seat, bool
   if (mayUseFatTree(fabric))
     set("cn_guid_file",
         folder + "/cn_guids");  // else one HCA on a spine (SHARP, UFM) is a node at the wrong level
-  if (has_io && mayUseFatTree(fabric)) {
+  if (reverse_hops > 0 && mayUseFatTree(fabric)) {
     set("io_guid_file",
         folder + "/io_guids");  // storage and gateways: not all on the level of the nodes
-    set("max_reverse_hops", kMaxReverseHops);
+    set("max_reverse_hops", reverse_hops);
   }
   set("use_ucast_cache", "TRUE");  // a host that restarts does not re-route the fabric
   set("honor_guid2lid_file", "TRUE");
@@ -172,15 +180,25 @@ std::string SmFiles::digest() const {
 
 namespace {
 
-/// Names of declared HCAs that are storage or gateways, or of those that are not.
-std::vector<std::string> hcasThat(bool are_io, const Topology& declared) {
-  std::vector<std::string> names;
+/// Declared HCAs as ftree wants them told apart.
+struct HcaLists {
+  std::vector<std::string> nodes;  ///< at leaves: cn_guids, which OpenSM wants on one level
+  std::vector<std::string> io;     ///< storage, gateways, and whatever is cabled above the leaves
+};
+HcaLists hcaLists(const Topology& declared) {
+  const auto levels = switchLevels(declared);
+  const auto switches = switchesOfHcas(declared);
+  HcaLists out;
   for (const auto& [name, device] : declared.devices) {
+    if (device.is_switch) continue;
+    const auto at = switches.find(name);
+    const auto level = at == switches.end() ? levels.end() : levels.find(at->second);
     const bool is_io = device.role == inventory::AttachedRole::Storage ||
-                       device.role == inventory::AttachedRole::Gateway;
-    if (is_io == are_io && !device.is_switch) names.push_back(name);
+                       device.role == inventory::AttachedRole::Gateway ||
+                       (level != levels.end() && level->second > 1);
+    (is_io ? out.io : out.nodes).push_back(name);
   }
-  return names;
+  return out;
 }
 
 std::string knownOf(const std::vector<std::string>& names, const KnownGuids& known) {
@@ -195,19 +213,19 @@ std::string knownOf(const std::vector<std::string>& names, const KnownGuids& kno
 SmFiles renderSm(const inventory::Fabric& fabric, const Topology& declared,
                  const PartitionRules& rules, const KnownGuids& known, const SmSeat& seat) {
   auto roots = rootSwitches(declared);
-  auto io = hcasThat(true, declared);
-  return {opensmConf(fabric, seat, !roots.empty(), !io.empty()), rootGuids(roots, known),
-          knownOf(io, known),
-          mayUseFatTree(fabric) ? knownOf(hcasThat(false, declared), known) : std::string(),
+  const auto hcas = hcaLists(declared);
+  return {opensmConf(fabric, seat, !roots.empty(), reverseHops(declared, hcas.io.size())),
+          rootGuids(roots, known), knownOf(hcas.io, known),
+          mayUseFatTree(fabric) ? knownOf(hcas.nodes, known) : std::string(),
           renderPartitions(withGuids(rules, known.hcas))};
 }
 
 std::string declaredSmDigest(const inventory::Fabric& fabric, const Topology& declared) {
-  auto roots = rootSwitches(declared), io = hcasThat(true, declared);
-  return io::sha256Hex(
-      opensmConf(fabric, {std::string(kControllerHca), "run", 0}, !roots.empty(), !io.empty()) +
-      fmt::format("{}\n{}\n{}", fmt::join(roots, "\n"), fmt::join(io, "\n"),
-                  fmt::join(fabric.subnet_managers, "\n")));
+  auto roots = rootSwitches(declared), io = hcaLists(declared).io;
+  return io::sha256Hex(opensmConf(fabric, {std::string(kControllerHca), "run", 0}, !roots.empty(),
+                                  reverseHops(declared, io.size())) +
+                       fmt::format("{}\n{}\n{}", fmt::join(roots, "\n"), fmt::join(io, "\n"),
+                                   fmt::join(fabric.subnet_managers, "\n")));
 }
 
 }  // namespace muster::fabric

@@ -88,7 +88,9 @@ class Walker {
       }
       at = next;
     }
-    out_.down_up += turned;
+    const bool both_above = level(peers_[slot(from.device, from.port)]) > 1 &&
+                            level(peers_[slot(to.device, to.port)]) > 1;
+    (both_above ? out_.reversed : out_.down_up) += turned;
   }
   void lost(const End& from, const End& to) {
     ++out_.lost;

@@ -20,10 +20,12 @@ using ForwardingTables = std::map<std::string, std::vector<int>>;
 Result<ForwardingTables> parseForwardingTables(std::string_view text);
 
 struct Reachability {
-  std::size_t pairs = 0;    ///< of HCAs with a LID, in both directions
-  std::size_t lost = 0;     ///< no way, or a way that never arrives
-  std::size_t down_up = 0;  ///< ways that go down and up again: in a tree they can lock each other
-  int busiest_uplink = 0;   ///< ways over the busiest cable between switches
+  std::size_t pairs = 0;     ///< of HCAs with a LID, in both directions
+  std::size_t lost = 0;      ///< no way, or a way that never arrives
+  std::size_t down_up = 0;   ///< ways that go down and up again: in a tree they can lock each other
+  std::size_t reversed = 0;  ///< of these, not in `down_up`: between two HCAs above the leaves,
+                             ///< which have no other way (max_reverse_hops)
+  int busiest_uplink = 0;    ///< ways over the busiest cable between switches
   std::vector<std::string> examples;  ///< of lost pairs, at most kMaxExamples
 };
 inline constexpr std::size_t kMaxExamples = 3;

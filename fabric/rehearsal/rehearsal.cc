@@ -3,6 +3,7 @@
 
 #include "base/io/files.h"
 #include "fabric/discovery/discovery.h"
+#include "fabric/packet_paths/lost_pairs.h"
 #include "fabric/rehearsal/simulator.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
@@ -191,9 +192,13 @@ class Rehearsal {
     if (reach.pairs != hcas * (hcas - 1))
       problems.push_back(
           fmt::format("{} of {} pairs of HCAs have LIDs", reach.pairs, hcas * (hcas - 1)));
-    if (reach.lost)
-      problems.push_back(
-          fmt::format("{} pairs have no route: {}", reach.lost, fmt::join(reach.examples, ", ")));
+    if (reach.lost) {
+      const auto pairs = lostPairs(now.found, now.tables, declared_);
+      problems.push_back(fmt::format(
+          "{}: {}", toString(pairs),
+          causeOf(pairs,
+                  {declared_, now.found, log.routing_engine, &master().files.root_guids, {}})));
+    }
     if (reach.down_up)
       problems.push_back(
           fmt::format("{} routes go down and up again: they can deadlock", reach.down_up));

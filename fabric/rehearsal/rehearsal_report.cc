@@ -168,10 +168,14 @@ std::string toText(const RehearsalReport& report) {
   if (!report.error.empty()) return fmt::format("no answer: {}\n", report.error);
   std::string out = fmt::format(
       "fabric {}: {} HCAs, {} switches, {} cables in ibsim{}; routing {}, {} pairs of HCAs, all "
-      "reached\n",
+      "reached{}\n",
       report.fabric, report.hcas, report.switches, report.cables,
       report.slowed ? " (links as HDR: it knows nothing faster)" : "", report.routing_engine,
-      report.healthy.pairs);
+      report.healthy.pairs,
+      report.healthy.reversed
+          ? fmt::format(" ({} routes between ports above the leaves turn up again at a leaf)",
+                        report.healthy.reversed)
+          : "");
   struct Sum {
     std::size_t all = 0, held = 0;
     std::map<std::string, std::size_t> effects;
@@ -214,6 +218,7 @@ std::string toJson(const RehearsalReport& report) {
                         {"switches", report.switches},
                         {"cables", report.cables},
                         {"pairs", report.healthy.pairs},
+                        {"reversed_routes", report.healthy.reversed},
                         {"rehearsed_as_hdr", report.slowed},
                         {"left_out", report.left_out},
                         {"manager_restarts", report.manager_restarts},

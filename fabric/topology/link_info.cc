@@ -8,6 +8,8 @@
 // and with -l
 //   0x0000000000200000 "  leaf-su1-r0"   2    5[  ] ==( 4X  53.125 Gbps Active/  LinkUp)==>
 //   0x0000000000200001  3  5[  ] "leaf-su1-r1" ( )
+#include "fabric/topology/found_text.h"
+#include "fabric/topology/switch_internal.h"
 #include "fabric/topology/topology.h"
 #include "wire/links/bit_errors.h"
 
@@ -204,8 +206,11 @@ class Parser {
       if (port.width_speed.empty()) continue;
       const auto back = ports_.find(port.peer);
       if (back == ports_.end())
-        return corrupt(port.line, fmt::format("cable to LID {} port {}, which is not in the list",
-                                              port.peer.first, port.peer.second));
+        return corrupt(port.line,
+                       fmt::format("cable to LID {} port {}, which is not in the list; hand over "
+                                   "the whole output, without --switches-only, "
+                                   "--cas-only, --down or grep",
+                                   port.peer.first, port.peer.second));
       if (back->second.peer != place || back->second.width_speed.empty())
         return corrupt(port.line,
                        fmt::format("the cable is seen from {} only, not from its other end",
@@ -229,11 +234,36 @@ class Parser {
 
 }  // namespace
 
+namespace {
+
+/// Every switch has an aggregation node, all with one name.
+Result<Topology> withoutSwitchInternals(Result<Topology> read) {
+  if (!read) return read;
+  const auto internal = [](const std::string& name) { return isSwitchInternalHca(name); };
+  std::erase_if(read->devices, [&](const auto& entry) {
+    return !entry.second.is_switch && internal(entry.first);
+  });
+  std::erase_if(read->links, [&](const Link& link) {
+    return !read->devices.contains(link.a.node) || !read->devices.contains(link.b.node);
+  });
+  return read;
+}
+
+}  // namespace
+
 Result<Topology> parseIblinkinfo(std::string_view text) { return Parser().parse(text); }
 
 Result<Topology> parseFound(std::string_view text) {
-  return text.find(kLine) == std::string_view::npos ? parseIbnetdiscover(text)
-                                                    : parseIblinkinfo(text);
+  TRY(found, readFoundText(text));
+  switch (found.form) {
+    case FoundForm::Iblinkinfo:
+      return withoutSwitchInternals(parseIblinkinfo(found.text));
+    case FoundForm::PortReport:
+      return withoutSwitchInternals(parsePortReport(found.text));
+    case FoundForm::Ibnetdiscover:
+      break;
+  }
+  return parseIbnetdiscover(found.text);
 }
 
 }  // namespace muster::fabric

@@ -71,9 +71,19 @@ class Scanner {
     rest_.remove_prefix(at + text.size());
     return true;
   }
-  std::string lastWord() const {
-    auto text = rest_.substr(0, rest_.find_last_not_of(" \t\r") + 1);
-    return std::string(text.substr(text.find_last_of(" \t\"") + 1));
+  /// The last word, less what `ibnetdiscover -f` adds ("s=4 w=2 v=4").
+  std::string speedWord() const {
+    auto text = rest_;
+    while (true) {
+      text = text.substr(0, text.find_last_not_of(" \t\r") + 1);
+      const auto word = text.substr(text.find_last_of(" \t\"") + 1);
+      if (word.size() < 3 || word[1] != '=') return std::string(word);
+      text.remove_suffix(word.size());
+    }
+  }
+  /// "[ext 7]" of `ibnetdiscover -g`: the number on the front of a chassis.
+  void skipExternalPort() {
+    if (take("[ext ") && number(10)) take("]");
   }
 
  private:
@@ -124,7 +134,8 @@ class Parser {
     Scanner scan(line);
     scan.skipSpace();
     if (line.find_first_not_of(" \t\r") == std::string_view::npos || scan.take("#")) return {};
-    for (auto key : {"vendid=", "devid=", "sysimgguid=", "rtguid=", "DDR"})
+    for (auto key :
+         {"vendid=", "devid=", "sysimgguid=", "rtguid=", "DDR", "Chassis ", "Non-Chassis Nodes"})
       if (scan.take(key)) return {};
     for (auto key : {"switchguid=0x", "caguid=0x"})
       if (scan.take(key)) return nodeGuid(scan, number);
@@ -168,14 +179,17 @@ class Parser {
   Result<void> port(Scanner scan, int number) {
     if (!current_) return corrupt(number, "a port before any device");
     auto own = scan.port();
+    scan.skipExternalPort();
     auto own_guid = scan.guidInBrackets();
     auto peer = scan.quoted();
     auto peer_port = scan.port();
     if (!own || !peer || !peer_port) return corrupt(number, "expected: [PORT] \"ID\"[PORT] # …");
     if (!scan.skipTo("#")) return corrupt(number, "no width and speed behind '#'");
-    auto width_speed = scan.lastWord();
+    auto width_speed = scan.speedWord();
     if (!isWidthSpeed(width_speed))
-      return corrupt(number, fmt::format("'{}' is no width and speed like 4xHDR", width_speed));
+      return corrupt(number, fmt::format("'{}' is no width and speed like 4xHDR; an ibnetdiscover "
+                                         "that prints none is too old",
+                                         width_speed));
     if (!current_->device.is_switch) {
       auto lid = scan.take("lid ") ? scan.number(10) : std::nullopt;
       current_->device.addresses[*own] = {own_guid.value_or(""), static_cast<int>(lid.value_or(0))};
@@ -200,6 +214,8 @@ class Parser {
   }
 
   Result<Topology> assemble() {
+    if (devices_.empty())
+      return fail(ErrorCode::Corrupt, "the text holds no device, so it is no answer");
     Topology topology;
     auto names = nameDevices();
     std::set<std::string> internal;

@@ -17,7 +17,8 @@ using inventory::Fabric;
 using inventory::FabricShape;
 
 constexpr int kMaxSwitchPorts = 254;  // port numbers are 8 bit; 0 and 255 mean other things
-constexpr int kMaxSwitches = 4096;    // keeps a typo in `sus` from eating the memory
+constexpr int kLeafLevel = 1, kSpineLevel = 2, kCoreLevel = 3;
+constexpr int kMaxSwitches = 4096;  // keeps a typo in `sus` from eating the memory
 
 std::string leafName(const Fabric& f, int su, int leaf) {
   return f.shape == FabricShape::FatTree ? fmt::format("leaf-su{}-{:02}", su + 1, leaf + 1)
@@ -166,12 +167,13 @@ Result<void> bundle(TopologyBuilder& build, const std::string& lower, int lower_
 }
 
 Result<void> buildSwitches(TopologyBuilder& build, const Fabric& f, const Plan& plan) {
-  for (int core = 0; core < f.cores; ++core) build.addSwitch(coreName(core));
-  for (int spine = 0; spine < plan.spines(f); ++spine) build.addSwitch(spineName(f, spine));
+  for (int core = 0; core < f.cores; ++core) build.addSwitch(coreName(core), kCoreLevel);
+  for (int spine = 0; spine < plan.spines(f); ++spine)
+    build.addSwitch(spineName(f, spine), kSpineLevel);
   for (int leaf = 0; leaf < plan.leaves(f); ++leaf) {
     int su = leaf / plan.leaves_per_su, in_su = leaf % plan.leaves_per_su;
     auto name = leafName(f, su, in_su);
-    build.addSwitch(name);
+    build.addSwitch(name, kLeafLevel);
     for (int k = 0; k < plan.spines_of_leaf; ++k)
       TRY_OK(bundle(build, name, plan.leaf_down + k * f.uplinks_per_leaf_spine + 1,
                     spineName(f, f.cores ? su * f.spines_per_su + k : k),

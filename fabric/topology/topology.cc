@@ -70,9 +70,10 @@ Result<void> addCables(TopologyBuilder& build, const Fabric& fabric,
   return {};
 }
 
-/// A found fabric as the wish: what only a discovery knows is taken out.
-Result<Topology> fromTopologyFile(const Fabric& fabric) {
-  auto read = parseIbnetdiscover(fabric.topology);
+/// A found fabric as the wish: what only a discovery knows is taken out. HCAs that no node of the
+/// fabric has are attached, unless none is a node's: then the file names hosts by other names.
+Result<Topology> fromTopologyFile(const Cluster& cluster, const Fabric& fabric) {
+  auto read = parseFound(fabric.topology);
   if (!read)
     return fail(
         std::move(read).error().within(fmt::format("fabric {}: topology_file", fabric.name)));
@@ -80,16 +81,13 @@ Result<Topology> fromTopologyFile(const Fabric& fabric) {
     device.guid.clear();
     device.addresses.clear();
   }
+  std::set<std::string, std::less<>> hosts;
+  for (const auto& host : hostsOn(cluster, fabric)) hosts.insert(host.name);
+  const auto is_node = [&](const auto& entry) { return hosts.contains(hostOf(entry.first)); };
+  if (std::any_of(read->devices.begin(), read->devices.end(), is_node))
+    for (auto& entry : read->devices)
+      entry.second.is_attached = !entry.second.is_switch && !is_node(entry);
   return std::move(*read);
-}
-
-std::map<std::string, std::vector<std::string>> neighbours(const Topology& topology) {
-  std::map<std::string, std::vector<std::string>> out;
-  for (const auto& link : topology.links) {
-    out[link.a.node].push_back(link.b.node);
-    out[link.b.node].push_back(link.a.node);
-  }
-  return out;
 }
 
 }  // namespace
@@ -156,7 +154,7 @@ std::vector<Host> hostsOn(const Cluster& cluster, const Fabric& fabric) {
 }
 
 Result<Topology> declaredTopology(const Cluster& cluster, const Fabric& fabric) {
-  if (!fabric.topology.empty()) return fromTopologyFile(fabric);
+  if (!fabric.topology.empty()) return fromTopologyFile(cluster, fabric);
   if (fabric.shape == FabricShape::Explicit) {
     if (fabric.cables.empty()) return refuse(fabric, "shape explicit needs a list of cables");
     if (fabric.switch_ports < 2 || fabric.switch_ports > 254)
@@ -168,33 +166,6 @@ Result<Topology> declaredTopology(const Cluster& cluster, const Fabric& fabric) 
   if (fabric.shape != FabricShape::Explicit) TRY_OK(buildTree(build, fabric, hosts));
   TRY_OK(addCables(build, fabric, hosts));
   return build.finish();
-}
-
-std::map<std::string, int> switchLevels(const Topology& topology) {
-  auto next_to = neighbours(topology);
-  std::map<std::string, int> levels;
-  std::vector<std::string> front;
-  for (const auto& [name, device] : topology.devices)
-    if (!device.is_switch) front.push_back(name);
-  for (int level = 1; !front.empty(); ++level) {
-    std::vector<std::string> further;
-    for (const auto& name : front)
-      for (const auto& peer : next_to[name])
-        if (topology.devices.at(peer).is_switch && levels.emplace(peer, level).second)
-          further.push_back(peer);
-    front = std::move(further);
-  }
-  return levels;
-}
-
-std::vector<std::string> rootSwitches(const Topology& declared) {
-  auto levels = switchLevels(declared);
-  int highest = 1;
-  for (const auto& [name, level] : levels) highest = std::max(highest, level);
-  std::vector<std::string> roots;
-  for (const auto& [name, level] : levels)
-    if (highest > 1 && level == highest) roots.push_back(name);
-  return roots;
 }
 
 }  // namespace muster::fabric

@@ -34,6 +34,11 @@ struct Device {
   std::string guid;  ///< 0x… when known
   std::map<int, PortAddress> addresses;
   inventory::AttachedRole role = inventory::AttachedRole::None;  ///< declared only
+  /// A switch that a shape declares: leaf 1, spine 2, core 3. 0: its cables say (switchLevels).
+  int level = 0;
+  /// A declared HCA that is no node's: storage, UFM, a gateway, the controller. It may be cabled to
+  /// a switch of any level, and says nothing about levels.
+  bool is_attached = false;
 };
 struct Link {
   Port a, b;                ///< a < b
@@ -86,10 +91,13 @@ std::vector<Host> hostsOn(const inventory::Cluster& cluster, const inventory::Fa
 Result<Topology> declaredTopology(const inventory::Cluster& cluster,
                                   const inventory::Fabric& fabric);
 
-/// How far each switch is from the HCAs: leaves 1, spines 2, cores 3.
+/// Leaves 1, spines 2, cores 3: as the shape declares, else by the cables (levels.cc). Only nodes'
+/// HCAs make a switch a leaf; where there are none, all HCAs do.
 std::map<std::string, int> switchLevels(const Topology& topology);
-/// Switches farthest from the HCAs: the roots of the tree. Empty when there is one level only.
+/// Switches of the highest level: the roots of the tree. Empty when there is one level only.
 std::vector<std::string> rootSwitches(const Topology& declared);
+/// The switch that each HCA's first cable leads to, by the HCA's name.
+std::map<std::string, std::string> switchesOfHcas(const Topology& topology);
 
 /// As a net file for ibsim in ibnetdiscover's syntax: a HCA first, both directions of each link.
 std::string toIbsimNet(const Topology& topology);
@@ -99,7 +107,11 @@ Result<Topology> parseIbnetdiscover(std::string_view text);
 /// devices without a cable. Errors: Corrupt with line number; Unavailable (ports without a LID: no
 /// subnet manager was there yet)
 Result<Topology> parseIblinkinfo(std::string_view text);
-/// Either of them, by its own words.
+/// Output of ibnetdiscover -p → topology. It knows no node GUIDs of HCAs. Errors: Corrupt with line
+/// number
+Result<Topology> parsePortReport(std::string_view text);
+/// Any of them, by its own words, as people hand it over (found_text.h), without what is a part of
+/// a switch. Errors: Corrupt, Unavailable (see above)
 Result<Topology> parseFound(std::string_view text);
 
 }  // namespace muster::fabric

@@ -11,10 +11,17 @@ class TopologyBuilder {
  public:
   explicit TopologyBuilder(const inventory::Fabric& fabric) : fabric_(fabric) {}
 
-  void addSwitch(const std::string& name) { add({name, true, fabric_.switch_ports, {}, {}}); }
+  /// `level`: 0 where the cables say it.
+  void addSwitch(const std::string& name, int level = 0) {
+    Device device{name, true, fabric_.switch_ports, {}, {}};
+    device.level = level;
+    add(std::move(device));
+  }
   void addHca(const std::string& name,
               inventory::AttachedRole role = inventory::AttachedRole::None) {
-    add({name, false, 1, {}, {}, role});
+    Device device{name, false, 1, {}, {}, role};
+    device.is_attached = role != inventory::AttachedRole::None || kControllerHca.compare(name) == 0;
+    add(std::move(device));
   }
   bool has(const std::string& name) const { return topology_.devices.count(name) > 0; }
 

@@ -47,6 +47,7 @@ class Rules {
     }
     signedBootBesideOthers();
     for (const auto& [name, fabric] : cluster_.fabrics) fabricMembers(fabric);
+    oneFabric();
   }
 
  private:
@@ -351,6 +352,29 @@ class Rules {
     if (profile == cluster_.profiles.end()) return true;
     const std::string& name = profile->second.fabric;
     return name == fabric.name || (!name.empty() && !cluster_.fabrics.contains(name));
+  }
+
+  /// muster manages one fabric, the one that nodes are on.
+  void oneFabric() {
+    std::set<std::string_view> used;
+    for (const DeclaredNode& declared : nodes_.nodes)
+      if (auto profile = cluster_.profiles.find(declared.node.profile);
+          profile != cluster_.profiles.end() && cluster_.fabrics.contains(profile->second.fabric))
+        used.insert(profile->second.fabric);
+    if (used.size() > 1)
+      reader_.error(at({"fabric"}),
+                    fmt::format("nodes are on {} fabrics ({}); muster manages one", used.size(),
+                                fmt::join(used, ", ")),
+                    "keep the fabric of the GPUs here, and declare the other in an inventory of "
+                    "its own");
+    if (cluster_.fabrics.size() < 2) return;
+    for (const auto& [name, fabric] : cluster_.fabrics)
+      if (!used.contains(name))
+        reader_.warning(at({"fabric", name}),
+                        fmt::format("no node is on the fabric {}: nothing of it is planned, "
+                                    "checked or exported",
+                                    name),
+                        "a second fabric needs an inventory of its own");
   }
 
   void fabricMembers(const Fabric& fabric) {

@@ -75,6 +75,46 @@ inline inventory::Cluster threeLevels(int nodes) {
   return cluster;
 }
 
+/// Eight nodes on two sets of four leaves each, switches as MLNX-OS names them.
+inline inventory::Cluster factoryNamedCluster() {
+  auto cluster = railCluster(8, 1, 8, 4, 2);
+  auto& fabric = cluster.fabrics["ib"];
+  fabric.shape = inventory::FabricShape::Explicit;
+  fabric.subnet_managers.clear();
+  const auto leaf = [](int number) {
+    return fmt::format("MF0;ib-hall-2-r{:02}:MQM9700/U1", number);
+  };
+  for (int node = 1; node <= 8; ++node)
+    for (int rail = 0; rail < 4; ++rail)
+      fabric.cables.push_back({.from_node = fmt::format("gpu{:03}", node),
+                               .from_port = rail + 1,
+                               .to_node = leaf((node > 4 ? 4 : 0) + rail),
+                               .to_port = node});
+  for (int number = 0; number < 8; ++number)
+    fabric.cables.push_back({.from_node = leaf(number),
+                             .from_port = 16,
+                             .to_node = "MF0;ib-spine:MQM9700/U1",
+                             .to_port = number + 1});
+  return cluster;
+}
+
+/// Storage on one spine, UFM on another, both on a third: ports that sites do cable there.
+inline std::vector<inventory::FabricCable> portsOnSpines() {
+  using inventory::AttachedRole;
+  return {{.from_node = "store1 mlx5_0",
+           .to_node = "spine-001",
+           .to_port = 15,
+           .role = AttachedRole::Storage},
+          {.from_node = "ufm1 mlx5_0",
+           .to_node = "spine-002",
+           .to_port = 15,
+           .role = AttachedRole::Ufm},
+          {.from_node = "gateway1 mlx5_0",
+           .to_node = "spine-002",
+           .to_port = 16,
+           .role = AttachedRole::Gateway}};
+}
+
 inline Topology declared(const inventory::Cluster& cluster) {
   return declaredTopology(cluster, cluster.fabrics.at("ib")).value();
 }

@@ -4,6 +4,8 @@
 #include "fabric/fabric_diff.h"
 #include "fabric/opensm/opensm_log.h"
 #include "fabric/opensm/partitions.h"
+#include "fabric/opensm/subnet_manager.h"
+#include "fabric/packet_paths/forwarding.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
 #include "tests/fabric/muster_over_fabric.h"
@@ -115,6 +117,95 @@ TEST_F(FabricSystem, bringsAHealthyFabricUpOnceAndFindsItAgain) {
   EXPECT_EQ(second.tryTo(second.whole, "fabric.sm"), "");
   EXPECT_TRUE(second.met(second.whole, "fabric.sm"));
   EXPECT_NE(opensm(fabric), pid);
+}
+
+TEST_F(FabricSystem, leavesNoPairWithoutAWayWhereStorageAndUfmAreOnSpines) {
+  cluster_ = railCluster(7, 2);
+  cluster_.fabrics["ib"].cables = portsOnSpines();
+  const auto topology = declared(cluster_);
+  ASSERT_EQ(rootSwitches(topology).size(), 4u);
+  SimulatedFabric fabric(topology);
+  Muster muster(cluster_, fabric);
+  muster.bringUp();
+  const auto options = fabric.options();
+  Tools tools(fabric.processes(), options);
+  const auto found = runAsync(tools.discover());
+  const auto tables = runAsync(tools.forwardingTables());
+  ASSERT_TRUE(found && tables);
+  const auto reach = walk(*found, *tables, switchLevels(topology));
+  EXPECT_EQ(reach.pairs, 18u * 17);  // 14 HCAs of nodes, the controller's, three on spines
+  EXPECT_EQ(reach.lost, 0u);
+  EXPECT_EQ(reach.down_up, 0u);
+  EXPECT_THAT(io::readFile(options.run_folder / "opensm.log").value(),
+              HasSubstr("ftree tables configured on all switches"));
+}
+
+// A kernel without rdma-ndd's setting, and switches with MLNX-OS: no cable is wrong.
+TEST_F(FabricSystem, takesAFabricWhoseNamesAreNotTheDeclaredOnes) {
+  auto found = declared_;
+  for (const auto& [name, device] : declared_.devices)
+    rename(found, name,
+           device.is_switch
+               ? fmt::format("MF0;ib-{}:MQM9700/U1", std::hash<std::string>()(name) % 100'000)
+               : fmt::format("{} HCA-{}", hostOf(name), name.back() - '0' + 1));
+  SimulatedFabric fabric(found, "controller HCA-1");
+  Muster muster(cluster_, fabric);
+  muster.bringUp();
+  EXPECT_TRUE(muster.met(muster.whole, "fabric.links"));
+  for (auto name : {"gpu001", "gpu002", "gpu003"})
+    EXPECT_EQ(muster.verified(node(name), "fabric.ports"), "as-declared");
+  const auto run = fabric.options().run_folder;
+  EXPECT_THAT(io::readFile(run / "opensm.log").value(),
+              HasSubstr("ftree tables configured on all switches"));
+  // And by what the tools print, each in its form.
+  const auto options = fabric.options();
+  Tools tools(fabric.processes(), options);
+  const std::vector<std::pair<std::string, std::vector<std::string>>> calls = {
+      {"ibnetdiscover", {}},     {"ibnetdiscover", {"-p"}}, {"ibnetdiscover", {"-g"}},
+      {"ibnetdiscover", {"-f"}}, {"iblinkinfo", {}},        {"iblinkinfo", {"-l"}},
+      {"iblinkinfo", {"-p"}}};
+  for (const auto& [tool, arguments] : calls) {
+    const auto exit =
+        runAsync(fabric.processes().run(tools.command(tool, arguments)), std::chrono::seconds(30));
+    ASSERT_TRUE(exit) << exit.error().str();
+    const auto report = diff(cluster_, exit->out);
+    EXPECT_EQ(report.exitCode(), DiffReport::kEqual)
+        << tool << " " << fmt::format("{}", fmt::join(arguments, " ")) << "\n"
+        << toText(report);
+    EXPECT_THAT(report.note, HasSubstr("recognized by their cables"));
+  }
+}
+
+// What it was before: the spine with a port on it is missing from the roots, OpenSM reports ftree
+// and SUBNET UP.
+TEST_F(FabricSystem, namesTheRootThatAnotherSubnetManagerWasNotTold) {
+  cluster_ = railCluster(6, 2);
+  auto& ib = cluster_.fabrics["ib"];
+  ib.subnet_managers.clear();
+  ib.partitions.clear();
+  ib.cables = portsOnSpines();
+  SimulatedFabric fabric(declared(cluster_), "ufm1 mlx5_0");
+  const auto options = fabric.options();
+  Tools tools(fabric.processes(), options);
+  const auto found = runAsync(tools.discover());
+  ASSERT_TRUE(found);
+  KnownGuids known;
+  known.learn(declared(cluster_), *found);
+  auto files = renderSm(ib, declared(cluster_), {}, known, {"0x0", "/", 0});
+  const auto& forgotten = known.switches.at("spine-001");
+  files.root_guids.erase(files.root_guids.find(forgotten), forgotten.size() + 1);
+  OtherOpensm other(
+      fabric, "ufm1 mlx5_0",
+      "routing_engine ftree\nroot_guid_file roots\ncn_guid_file nodes\n"
+      "io_guid_file io\nmax_reverse_hops 1\n",
+      {{"roots", files.root_guids}, {"nodes", files.cn_guids}, {"io", files.io_guids}});
+  ASSERT_TRUE(eventually([&] {
+    return readSmLog(io::readFile(other.folder() / "opensm.log").value_or("")).subnet_up;
+  }));
+  Muster muster(cluster_, fabric);
+  EXPECT_THAT(muster.observed(muster.whole, "fabric.sm"),
+              AllOf(HasSubstr("pairs have no route, such as"), HasSubstr("spine-001"),
+                    HasSubstr("must be roots")));
 }
 
 TEST_F(FabricSystem, changesPartitionsByAHangUpAndRoutingByARestart) {

@@ -51,5 +51,15 @@ TEST_F(SlurmTopologySystem, takesAFatTreeOfThreeLevels) {
   EXPECT_EQ(log_.find("error: TOPOLOGY"), std::string::npos) << log_;
 }
 
+TEST_F(SlurmTopologySystem, takesSwitchesWithNamesThatItCouldNotRead) {
+  auto cluster = factoryNamedCluster();
+  const auto top = vicinityOf(cluster, cluster.fabrics["ib"], declared(cluster));
+  auto shown = taken(slurmTree(top), "gpu[001-008]");
+  EXPECT_THAT(shown, HasSubstr(fmt::format("SwitchName={} Level=0 LinkSpeed=1 Nodes=gpu[001-004]",
+                                           top.children[0].name)));
+  EXPECT_THAT(shown, HasSubstr("SwitchName=ib Level=1 LinkSpeed=1 Nodes=gpu[001-008]"));
+  EXPECT_EQ(log_.find("error: TOPOLOGY"), std::string::npos) << log_;
+}
+
 }  // namespace
 }  // namespace muster::fabric::test

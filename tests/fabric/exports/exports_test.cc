@@ -49,6 +49,29 @@ TEST(SlurmTopology, ofAFatTreeWithCoresHasThreeLevels) {
                         "    network.topology.nvidia.com/core: \"ib\"\n"));
 }
 
+TEST(SlurmTopology, givesLegalNamesWhateverSwitchesAndDomainsAreCalled) {
+  const auto cluster = factoryNamedCluster();
+  const auto& fabric = cluster.fabrics.at("ib");
+  const auto top = vicinity(cluster);
+  std::set<std::string> names = {top.name};
+  for (const auto& group : top.children) names.insert(group.name);
+  ASSERT_EQ(names.size(), 3u) << "two groups of nodes, and the fabric";
+  for (const auto& name : names) {
+    EXPECT_LE(name.size(), 63u) << name;
+    EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                     "0123456789-_."),
+              std::string::npos)
+        << name;
+    EXPECT_TRUE(std::isalnum(static_cast<unsigned char>(name.front())) &&
+                std::isalnum(static_cast<unsigned char>(name.back())))
+        << name;
+  }
+  EXPECT_EQ(vicinity(cluster).children[0].name, top.children[0].name) << "and the same every time";
+  const auto labels = kubernetesLabels(top, fabric);
+  for (std::size_t at = 0; (at = labels.find("/leaf: \"", at)) != std::string::npos; ++at)
+    EXPECT_LE(labels.find('"', at + 8) - at - 8, 63u);
+}
+
 TEST(SlurmTopology, yamlAndBlocksNameTheNvlinkDomains) {
   auto cluster = railCluster(4);
   auto& fabric = cluster.fabrics["ib"];

@@ -64,5 +64,14 @@ TEST_F(Plot, showsFaultsWithWhatToDo) {
   EXPECT_THAT(svg, HasSubstr("1xHDR instead of 4xHDR"));
 }
 
+TEST_F(Plot, labelsHostsWhereTheyFit) {
+  const auto small = plotSvg("su", declared(test::scalableUnit(31, {"controller"})), {});
+  for (auto name : {">gpu001</text>", ">gpu031</text>", ">leaf-su1-r7</text>"})
+    EXPECT_THAT(small, HasSubstr(name));
+  auto four = railCluster(100, 4, 32);
+  four.fabrics["ib"].switch_ports = 64;
+  EXPECT_THAT(plotSvg("4 su", declared(four), {}), Not(HasSubstr(">gpu001</text>")));
+}
+
 }  // namespace
 }  // namespace muster::fabric::test

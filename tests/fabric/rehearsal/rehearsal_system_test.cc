@@ -59,6 +59,34 @@ TEST_F(RehearsalSystem, holdsThroughEveryFaultOfASmallFabric) {
   EXPECT_EQ(nlohmann::json::parse(toJson(report))["held"], true);
 }
 
+TEST_F(RehearsalSystem, leavesNoPairOutWhereStorageAndUfmAreOnSpines) {
+  auto cluster = railCluster(7, 2);
+  auto& ib = cluster.fabrics["ib"];
+  ib.cables = portsOnSpines();
+  ib.uplinks_per_leaf_spine = 2;
+  for (auto& cable : ib.cables) cable.to_port += 16;
+  ib.switch_ports = 32;
+  auto report = rehearse(cluster, {FaultKind::CablePulled});
+  EXPECT_EQ(report.error, "");
+  EXPECT_EQ(report.exitCode(), RehearsalReport::kHeld) << toText(report);
+  EXPECT_EQ(report.routing_engine, "ftree");
+  EXPECT_EQ(report.healthy.lost, 0u);
+  EXPECT_EQ(report.healthy.pairs, 18u * 17);
+  EXPECT_GT(report.healthy.reversed, 0u);
+}
+
+// One cable between each leaf and spine is too few for an HCA at a spine: ftree has no way around.
+TEST_F(RehearsalSystem, saysWhatAPortOnASpineDependsOn) {
+  auto cluster = railCluster(3);
+  cluster.fabrics["ib"].cables = {portsOnSpines().front()};
+  auto report = rehearse(cluster, {FaultKind::CablePulled});
+  EXPECT_EQ(report.healthy.lost, 0u);
+  EXPECT_EQ(report.exitCode(), RehearsalReport::kBroke);
+  EXPECT_THAT(toText(report),
+              HasSubstr("store1 mlx5_0 is cabled to spine-001, which is no leaf and has no cable "
+                        "to leaf-su1-r1 at present: move it to a leaf, or plan two cables"));
+}
+
 TEST_F(RehearsalSystem, namesTheFaultThatBreaksIt) {  // one spine only: nobody can do without it
   auto report = rehearse(railCluster(2, 1, 4, 2, 1), {FaultKind::SwitchLost});
   EXPECT_EQ(report.exitCode(), RehearsalReport::kBroke);

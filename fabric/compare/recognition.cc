@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/compare/recognition.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace muster::fabric {
+
+namespace {
+
+constexpr int kNone = -1;
+// Of a device's cables so many must lead where the declaration says, beside more than half of those
+// that lead to known devices. The strictest first: one cable at a wrong port decides nothing while
+// there is better evidence elsewhere.
+struct Share {
+  std::size_t of, in;
+};
+constexpr Share kShares[] = {{1, 2}, {1, 4}, {1, 16}, {0, 1}};
+
+/// "gpu001.hall-2.example.com mlx5_0" and "GPU001 mlx5_0" are one host.
+std::string hostKey(std::string_view device_name) {
+  auto host = hostOf(device_name);
+  std::string out(host.substr(0, host.find('.')));
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) {
+    return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  });
+  return out;
+}
+
+/// What is behind the host: "mlx5_4", "HCA-5".
+std::string_view labelOf(std::string_view device_name) {
+  const auto host = hostOf(device_name).size();
+  return host < device_name.size() ? device_name.substr(host + 1) : std::string_view();
+}
+
+/// The number at the end of "mlx5_4", "HCA-5".
+std::optional<int> numberOf(std::string_view label) {
+  const auto at = label.find_last_not_of("0123456789") + 1;
+  int value = 0;
+  auto [end, error] = std::from_chars(label.data() + at, label.data() + label.size(), value);
+  return error == std::errc() && at > 0 ? std::optional(value) : std::nullopt;
+}
+
+/// "HCA-5" is the fifth device of its host, mlx5_4.
+constexpr std::string_view kCountedLabel = "HCA-";
+
+/// One of the two topologies, by numbers.
+struct Graph {
+  struct Cable {
+    int port = 0, peer = kNone, peer_port = 0;
+  };
+  std::vector<const std::string*> names;
+  std::vector<bool> is_switch;
+  std::vector<std::vector<Cable>> cables;
+  std::map<std::string_view, int> ids;
+
+  explicit Graph(const Topology& topology) {
+    for (const auto& [name, device] : topology.devices) {
+      ids.emplace(name, static_cast<int>(names.size()));
+      names.push_back(&name);
+      is_switch.push_back(device.is_switch);
+    }
+    cables.resize(names.size());
+    for (const auto& link : topology.links)
+      for (const auto& [own, peer] : {std::pair(&link.a, &link.b), std::pair(&link.b, &link.a)})
+        cables[at(ids.at(own->node))].push_back({own->number, ids.at(peer->node), peer->number});
+  }
+  static std::size_t at(int id) { return static_cast<std::size_t>(id); }
+  int size() const { return static_cast<int>(names.size()); }
+};
+
+class Recognition {
+ public:
+  Recognition(const Topology& declared, const Topology& found)
+      : declared_(declared), found_(found) {
+    is_.assign(found_.names.size(), kNone);
+    taken_.assign(declared_.names.size(), false);
+    by_port_.resize(declared_.names.size());
+    for (int id = 0; id < declared_.size(); ++id) {
+      for (const auto& cable : declared_.cables[Graph::at(id)])
+        by_port_[Graph::at(id)][cable.port] = {cable.peer, cable.peer_port};
+      if (!declared_.is_switch[Graph::at(id)])
+        hosts_[hostKey(*declared_.names[Graph::at(id)])].push_back(id);
+    }
+  }
+
+  /// Found name → declared name, of devices that may be called so.
+  std::map<std::string, std::string> run() {
+    for (int id = 0; id < found_.size(); ++id)
+      if (const auto same = declared_.ids.find(*found_.names[Graph::at(id)]);
+          same != declared_.ids.end() &&
+          declared_.is_switch[Graph::at(same->second)] == found_.is_switch[Graph::at(id)])
+        take(id, same->second);
+    readLabels();
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (const auto& share : kShares)
+        if ((moved = switchesBy(share))) break;  // the strictest again, with what is known now
+      if (!moved) moved = hcasBy(learnedLabels());
+      if (!moved) moved = hcasBy(guessedLabels());
+    }
+    std::map<std::string, std::string> out;
+    for (int id = 0; id < found_.size(); ++id)
+      if (const int as = is_[Graph::at(id)]; as != kNone)
+        if (const auto &from = *found_.names[Graph::at(id)], &to = *declared_.names[Graph::at(as)];
+            from != to && !found_.ids.contains(to))  // a device of the other kind may carry it
+          out.emplace(from, to);
+    return out;
+  }
+
+ private:
+  struct End {
+    int device = kNone, port = 0;
+  };
+
+  void take(int found, int declared) {
+    is_[Graph::at(found)] = declared;
+    taken_[Graph::at(declared)] = true;
+  }
+  End declaredPeer(int declared, int port) const {
+    const auto& ports = by_port_[Graph::at(declared)];
+    const auto at = ports.find(port);
+    return at == ports.end() ? End{} : at->second;
+  }
+
+  using Labels = std::map<std::string_view, std::string_view>;  // found → declared
+
+  /// HCAs of declared hosts whose label is not the declared one.
+  void readLabels() {
+    for (int id = 0; id < found_.size(); ++id) {
+      const auto& name = *found_.names[Graph::at(id)];
+      if (found_.is_switch[Graph::at(id)] || is_[Graph::at(id)] != kNone) continue;
+      // Two devices with one name, which the parser has told apart: neither is believed.
+      if (name.ends_with(')') && name.find(" (") != std::string::npos) continue;
+      if (const auto host = hosts_.find(hostKey(name)); host != hosts_.end())
+        unlabelled_.emplace(id, &host->second);
+    }
+  }
+
+  /// By what stands at the places of known hosts' HCAs; a swap at one host is outvoted.
+  Labels learnedLabels() {
+    std::map<std::string_view, std::map<std::string_view, std::size_t>> votes;
+    for (const auto& [id, hcas] : unlabelled_)
+      for (const auto& cable : found_.cables[Graph::at(id)]) {
+        const int at = is_[Graph::at(cable.peer)];
+        if (at == kNone) continue;
+        const auto expected = declaredPeer(at, cable.peer_port);
+        if (expected.device != kNone &&
+            std::find(hcas->begin(), hcas->end(), expected.device) != hcas->end())
+          ++votes[labelOf(*found_.names[Graph::at(id)])]
+                 [labelOf(*declared_.names[Graph::at(expected.device)])];
+      }
+    for (const auto& [label, candidates] : votes) {
+      const auto best =
+          std::max_element(candidates.begin(), candidates.end(),
+                           [](const auto& a, const auto& b) { return a.second < b.second; });
+      std::size_t all = 0;
+      for (const auto& [as, count] : candidates) all += count;
+      if (2 * best->second > all) learned_[label] = best->first;
+    }
+    return learned_;
+  }
+
+  /// Where no cable says it: "HCA-5" is mlx5_4, and if that does not fit all of them, labels are
+  /// the declared ones in the order of their numbers. What was learned of others is no candidate.
+  Labels guessedLabels() const {
+    std::set<std::string_view> used, seen, known;
+    for (const auto& [label, as] : learned_) used.insert(as);
+    std::vector<std::string_view> found, declared;
+    for (const auto& [id, hcas] : unlabelled_) {
+      const auto label = labelOf(*found_.names[Graph::at(id)]);
+      if (numberOf(label) && !learned_.contains(label) && seen.insert(label).second)
+        found.push_back(label);
+      for (int hca : *hcas)
+        if (const auto as = labelOf(*declared_.names[Graph::at(hca)]);
+            numberOf(as) && !used.contains(as) && known.insert(as).second)
+          declared.push_back(as);
+    }
+    const auto by_number = [](std::string_view a, std::string_view b) {
+      return std::pair(*numberOf(a), a) < std::pair(*numberOf(b), b);
+    };
+    std::sort(found.begin(), found.end(), by_number);
+    std::sort(declared.begin(), declared.end(), by_number);
+    Labels counted, in_order;
+    for (const auto label : found)
+      for (const auto as : declared)
+        if (label.starts_with(kCountedLabel) && *numberOf(label) == *numberOf(as) + 1)
+          counted.emplace(label, as);
+    if (counted.size() == found.size()) return counted;
+    for (std::size_t i = 0; i < found.size() && found.size() <= declared.size(); ++i)
+      in_order.emplace(found[i], declared[i]);
+    return in_order;
+  }
+
+  /// The declared HCA that a label stands for at its host; kNone: unknown, or another has it.
+  int labelled(int found, const std::vector<int>& hcas, const Labels& labels) const {
+    const auto as = labels.find(labelOf(*found_.names[Graph::at(found)]));
+    if (as == labels.end()) return kNone;
+    for (int id : hcas)
+      if (labelOf(*declared_.names[Graph::at(id)]) == as->second)
+        return taken_[Graph::at(id)] ? kNone : id;
+    return kNone;
+  }
+
+  bool hcasBy(const Labels& labels) {
+    bool moved = false;
+    for (auto at = unlabelled_.begin(); at != unlabelled_.end();) {
+      const int as = labelled(at->first, *at->second, labels);
+      if (as != kNone) {
+        take(at->first, as);
+        moved = true;
+      }
+      at = as == kNone ? std::next(at) : unlabelled_.erase(at);
+    }
+    return moved;
+  }
+
+  /// Takes every switch that has this share of its cables for it. Whether there was one.
+  bool switchesBy(const Share& share) {
+    struct Claim {
+      std::size_t votes;
+      int found, declared;
+    };
+    std::vector<Claim> claims;
+    for (int id = 0; id < found_.size(); ++id) {
+      if (!found_.is_switch[Graph::at(id)] || is_[Graph::at(id)] != kNone) continue;
+      const auto& cables = found_.cables[Graph::at(id)];
+      std::map<int, std::size_t> votes;
+      std::size_t evidence = 0;
+      for (const auto& cable : cables) {
+        const int peer = is_[Graph::at(cable.peer)];
+        if (peer == kNone) continue;
+        const auto expected = declaredPeer(peer, cable.peer_port);
+        if (expected.device == kNone) continue;
+        ++evidence;
+        if (expected.port == cable.port && declared_.is_switch[Graph::at(expected.device)] &&
+            !taken_[Graph::at(expected.device)])
+          ++votes[expected.device];
+      }
+      for (const auto& [declared, count] : votes)
+        if (2 * count > evidence && count * share.in >= cables.size() * share.of)
+          claims.push_back({count, id, declared});
+    }
+    std::sort(claims.begin(), claims.end(), [](const Claim& a, const Claim& b) {
+      return std::tuple(b.votes, a.found, a.declared) < std::tuple(a.votes, b.found, b.declared);
+    });
+    std::map<int, std::size_t> best;  // declared → votes; two with as many are not told apart
+    std::set<int> disputed;
+    for (const auto& claim : claims)
+      if (auto [at, fresh] = best.emplace(claim.declared, claim.votes);
+          !fresh && at->second == claim.votes)
+        disputed.insert(claim.declared);
+    bool moved = false;
+    for (const auto& claim : claims) {
+      if (disputed.contains(claim.declared) || taken_[Graph::at(claim.declared)]) continue;
+      take(claim.found, claim.declared);
+      moved = true;
+    }
+    return moved;
+  }
+
+  const Graph declared_, found_;
+  std::vector<int> is_;  // found → declared
+  std::vector<bool> taken_;
+  std::vector<std::map<int, End>> by_port_;                     // declared
+  std::map<std::string, std::vector<int>, std::less<>> hosts_;  // declared HCAs
+  std::map<int, const std::vector<int>*> unlabelled_;           // found → HCAs of its host
+  Labels learned_;
+};
+
+Topology renamed(const Topology& found, const std::map<std::string, std::string>& names) {
+  Topology out;
+  out.shared_guids = found.shared_guids;
+  const auto now = [&](const std::string& name) -> const std::string& {
+    const auto at = names.find(name);
+    return at == names.end() ? name : at->second;
+  };
+  for (const auto& [name, device] : found.devices) {
+    auto& one = out.devices[now(name)] = device;
+    one.name = now(name);
+  }
+  for (const auto& link : found.links) {
+    Link one{
+        {now(link.a.node), link.a.number}, {now(link.b.node), link.b.number}, link.width_speed};
+    if (one.b < one.a) {
+      std::swap(one.a, one.b);
+      if (const auto slash = one.width_speed.find('/'); slash != std::string::npos)
+        one.width_speed =
+            one.width_speed.substr(slash + 1) + "/" + one.width_speed.substr(0, slash);
+    }
+    out.links.push_back(std::move(one));
+  }
+  std::sort(out.links.begin(), out.links.end());
+  return out;
+}
+
+}  // namespace
+
+Recognized recognize(const Topology& declared, Topology found) {
+  const auto names = Recognition(declared, found).run();
+  Recognized out;
+  if (names.empty()) {
+    out.found = std::move(found);
+    return out;
+  }
+  out.found = renamed(found, names);
+  std::size_t switches = 0, hcas = 0;
+  std::string a_switch, an_hca;
+  for (const auto& [name, as] : names) {
+    const bool is_switch = found.devices.at(name).is_switch;
+    auto& example = is_switch ? a_switch : an_hca;
+    if (example.empty()) example = fmt::format("{} answers as \"{}\"", as, name);
+    ++(is_switch ? switches : hcas);
+    out.names.emplace(as, name);
+  }
+  std::vector<std::string> parts;
+  if (switches) parts.push_back(fmt::format("{} switches ({})", switches, a_switch));
+  if (hcas) parts.push_back(fmt::format("{} HCAs ({})", hcas, an_hca));
+  out.note = fmt::format("{} were recognized by their cables, not by their names",
+                         fmt::join(parts, " and "));
+  return out;
+}
+
+}  // namespace muster::fabric
