@@ -3,7 +3,9 @@
 
 #include "app/audit_export.h"
 #include "app/plan.h"
+#include "app/plan_impact.h"
 #include "base/limits.h"
+#include "fabric/topology/leaves.h"
 #include "inventory/model/cluster.h"
 #include "lifecycle/model/facet_table.h"
 #include "lifecycle/rollout/overlay.h"
@@ -25,6 +27,17 @@ constexpr std::chrono::seconds kOtherControllersPollInterval{10};
 constexpr int kMaxWaitsForOthers = 360;
 constexpr std::size_t kIntentsPerSubject = 500;
 
+/// Shows what the plan does, and asks. Errors: Denied (it takes too many nodes out of work)
+Result<bool> isApproved(Session& session, const lifecycle::FactSet& facts, const Plan& plan) {
+  const auto impact = impactOf(session.cluster(), facts, plan, fabric::leavesOf);
+  session.progress.onImpact(plan, impact);
+  TRY_OK(requireWithinLimits(impact));
+  if (impact.actions == impact.blocked) return true;
+  auto& progress = session.progress;
+  return session.controller->run(
+      session.controller->ask([&progress, impact] { return progress.mayApply(impact); }));
+}
+
 Result<Outcome> converge(Session& session, const std::string& nodes) {
   auto& controller = *session.controller;
   int waits = 0;
@@ -34,8 +47,10 @@ Result<Outcome> converge(Session& session, const std::string& nodes) {
       return fail(ErrorCode::Conflict,
                   "a rollout has changed the cluster while this ran; start the command again");
     TRY(policy, policyFor(session.cluster(), nodes, session.store()));
-    TRY(plan, observeAndPlan(session, policy));
-    session.progress.onPlan(plan);
+    TRY(facts, controller.run(controller.observe(policy)));
+    TRY(plan, controller.plan(facts, policy));
+    TRY(approved, isApproved(session, facts, plan));
+    if (!approved) return Outcome::Declined;
     session.progress.onSlowness(slownessOf(controller.clock()));
     TRY(open, session.store().openIntents());
     if (plan.empty() && open.empty()) return Outcome::Done;
@@ -69,6 +84,8 @@ Result<Outcome> applySaved(Session& session, const Plan& saved) {
   TRY(facts, controller.run(controller.observe(saved.policy)));
   const auto stale = lifecycle::staleReasons(saved, session.cluster(), facts);
   if (!stale.empty()) return fail(outdated(stale));
+  TRY(approved, isApproved(session, facts, saved));
+  if (!approved) return Outcome::Declined;
   TRY(report, controller.run(controller.apply(saved)));
   session.progress.onReport(report);
   return report.ok() ? Outcome::Done : Outcome::Failed;

@@ -16,9 +16,10 @@ struct ApplyRequest {
 };
 
 enum class Outcome {
-  Done,     ///< nothing is left to do
-  Failed,   ///< an action failed
-  WorkLeft  ///< something is left that cannot be done now
+  Done,      ///< nothing is left to do
+  Failed,    ///< an action failed
+  Declined,  ///< the operator said no; nothing was done
+  WorkLeft   ///< something is left that cannot be done now
 };
 
 /// How long each stage took on one subject, in the order of a node's stages.

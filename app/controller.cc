@@ -26,6 +26,7 @@
 #include "monitor/health_phase.h"
 #include "monitor/monitor.h"
 #include "pool/pool.h"
+#include "provision/boot_log.h"
 #include "provision/images/image_store.h"
 #include "provision/netboot/netboot.h"
 #include "provision/peers/peer_service.h"
@@ -282,6 +283,7 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
     };
     return consoles_->bootBegins(std::move(node), std::move(why), std::move(is_up));
   };
+  boot_log_ = provision::makeBootLog(*store_);
   const provision::ProvisionDeps deps{
       cluster_,
       *bmcs_,
@@ -303,7 +305,8 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
       },
       on_restart,
       lab ? std::vector<std::string>() : standbyUrls(cluster_.provisioning()),
-      inventory::agentUrls(cluster_.provisioning(), gateway::kHttpsPort)};
+      inventory::agentUrls(cluster_.provisioning(), gateway::kHttpsPort),
+      boot_log_.get()};
   owned_.push_back(provision::makeProvisionPhase(deps));
   auto erasures = provision::makeErasePhase(deps, *store_);
   erasures_ = erasures.get();
@@ -390,8 +393,9 @@ monitor::MonitorServices Controller::monitorServices(lifecycle::EventSink sink) 
 void Controller::exitOnSignals() {
   signals_.add(SIGINT);
   signals_.add(SIGTERM);
-  signals_.async_wait([](boost::system::error_code error, int signal) {
+  signals_.async_wait([this](boost::system::error_code error, int signal) {
     if (error) return;
+    if (on_exit_) on_exit_();
     std::cerr << "\nmuster: stopped; nothing is lost: run the same command again to go on\n";
     std::_Exit(128 + signal);
   });
@@ -406,6 +410,11 @@ void Controller::stopAfter(std::chrono::minutes limit, int code) {
         limit.count());
     std::_Exit(code);
   });
+}
+
+Async<bool> Controller::ask(std::function<bool()> work) {
+  const bool answer = co_await offload<bool>(workers_, std::move(work));
+  co_return answer;
 }
 
 Async<lifecycle::FactSet> Controller::observe(lifecycle::Policy policy) {

@@ -39,6 +39,7 @@ class RecoverySteps;
 struct MonitorServices;
 }  // namespace muster::monitor
 namespace muster::provision {
+class BootLog;
 class Erasures;
 class ImageStore;
 class Netboot;
@@ -97,6 +98,8 @@ class Controller {
   /// From now on SIGINT and SIGTERM end the process with words on how to go on. Only for who stays
   /// in `run`: outside of it a signal would be taken and never heard.
   void exitOnSignals();
+  /// Done first when a signal ends the process.
+  void onExit(std::function<void()> work) { on_exit_ = std::move(work); }
   /// From now on: when the time is over the process ends as on a signal, with words and exit status
   /// `code`.
   void stopAfter(std::chrono::minutes limit, int code);
@@ -120,6 +123,9 @@ class Controller {
   Result<void> followInventory(const inventory::Cluster& cluster);
   provision::RunningDnsmasq releaseDnsmasq();
 
+  /// Runs what blocks (a question to a person) beside the control thread, which goes on answering
+  /// agents, keeping leases and hearing signals meanwhile. `work` owns what it uses.
+  Async<bool> ask(std::function<bool()> work);
   /// A node's place in its pool at this moment.
   Async<std::vector<lifecycle::Fact>> observePool(lifecycle::Subject subject);
   gateway::AgentGateway& agents() { return *gateway_; }
@@ -155,6 +161,7 @@ class Controller {
   asio::io_context context_;
   asio::signal_set signals_{context_};  ///< see exitOnSignals()
   asio::steady_timer end_{context_};
+  std::function<void()> on_exit_;
   std::unique_ptr<Clock> clock_;  ///< in a lab its limits follow the machine
   Workers workers_{4};
   std::unique_ptr<io::ProcessRunner> processes_;
@@ -169,6 +176,7 @@ class Controller {
   std::unique_ptr<gateway::NetworkEvidence> evidence_;
   std::unique_ptr<gateway::GatewayServer> gateway_;
   std::unique_ptr<provision::Netboot> netboot_;
+  std::unique_ptr<provision::BootLog> boot_log_;
   std::unique_ptr<provision::PeerService> peers_;  ///< only where the inventory wants it
   std::unique_ptr<bmc::Consoles> consoles_;
   std::unique_ptr<bmc::BmcFleet> bmcs_;

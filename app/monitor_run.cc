@@ -175,6 +175,10 @@ Result<Handover> run(const Options& options, const io::FileLock& instance, Hando
                       options, cluster, found, Role::Active,
                       [&listener](const lifecycle::Event& event) { listener.onEvent(event); },
                       std::move(lock), std::move(earlier.dnsmasq)));
+  controller->onExit([&store = controller->store(), &clock = controller->clock()] {
+    if (const auto marked = monitor::markMonitorEnded(store, clock.now()); !marked)
+      logWarning("monitor", "that it ended could not be stored: {}", marked.error().str());
+  });
   listener.onNotice(fmt::format("{} nodes, polled every {} s", cluster.nodes.size(),
                                 cluster.monitor->interval_seconds));
   return controller->run(monitorUntilRunEnds(*controller, listener, options,

@@ -2,6 +2,7 @@
 #include "app/plan.h"
 
 #include "base/limits.h"
+#include "fabric/topology/leaves.h"
 #include "inventory/model/cluster.h"
 
 namespace muster::app {
@@ -14,11 +15,6 @@ Result<lifecycle::Policy> policyFor(const inventory::Cluster& cluster, const std
   return lifecycle::policyOf(store, std::move(only));
 }
 
-Result<lifecycle::Plan> observeAndPlan(Session& session, const lifecycle::Policy& policy) {
-  TRY(facts, session.controller->run(session.controller->observe(policy)));
-  return session.controller->plan(facts, policy);
-}
-
 Result<MadePlan> makePlan(const Options& options, const PlanRequest& request,
                           ProgressListener& progress) {
   TRY(live, effectiveCluster(options));
@@ -26,15 +22,13 @@ Result<MadePlan> makePlan(const Options& options, const PlanRequest& request,
                                : Session::openStored(options, std::move(live)));
   TRY(policy, policyFor(session->cluster(), request.nodes, session->store()));
   const double slowness = slownessOf(session->controller->clock());
-  if (request.refresh) {
-    TRY(plan, observeAndPlan(*session, policy));
-    session->controller.reset();
-    return MadePlan{std::move(session->live), std::move(plan), slowness};
-  }
-  TRY(facts, session->store().facts());
-  TRY(plan, session->controller->plan(facts, policy));
+  auto& controller = *session->controller;
+  TRY(facts,
+      request.refresh ? controller.run(controller.observe(policy)) : session->store().facts());
+  TRY(plan, controller.plan(facts, policy));
   session->controller.reset();
-  return MadePlan{std::move(session->live), std::move(plan), slowness};
+  auto impact = impactOf(session->cluster(), facts, plan, fabric::leavesOf);
+  return MadePlan{std::move(session->live), std::move(plan), std::move(impact), slowness};
 }
 
 }  // namespace muster::app

@@ -2,6 +2,7 @@
 // plan: what apply would do, as a value.
 #pragma once
 
+#include "app/plan_impact.h"
 #include "app/session.h"
 #include "inventory/model/node.h"
 
@@ -15,6 +16,7 @@ struct PlanRequest {
 struct MadePlan {
   std::unique_ptr<lifecycle::EffectiveCluster> live;  ///< what it was made from
   lifecycle::Plan plan;
+  PlanImpact impact;
   double slowness = 1;  ///< of the place (base/limits.h): deadlines are so many times as long
   const inventory::Cluster& cluster() const { return live->cluster(); }
 };
@@ -26,6 +28,5 @@ Result<MadePlan> makePlan(const Options& options, const PlanRequest& request,
 /// What rollouts, permissions and people have said of these nodes; an empty hostlist: all.
 Result<lifecycle::Policy> policyFor(const inventory::Cluster& cluster, const std::string& nodes,
                                     lifecycle::Store& store);
-Result<lifecycle::Plan> observeAndPlan(Session& session, const lifecycle::Policy& policy);
 
 }  // namespace muster::app

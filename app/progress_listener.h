@@ -3,6 +3,7 @@
 // it.
 #pragma once
 
+#include "app/plan_impact.h"
 #include "lifecycle/executor/engine.h"
 #include "lifecycle/model/plan.h"
 #include "lifecycle/store/store.h"
@@ -17,6 +18,11 @@ class ProgressListener {
   virtual void onEvent(const lifecycle::Event&) {}
   /// Before the plan is carried out.
   virtual void onPlan(const lifecycle::Plan&) {}
+  /// A plan of `apply`, with what it does to the site.
+  virtual void onImpact(const lifecycle::Plan& plan, const PlanImpact&) { onPlan(plan); }
+  /// After onImpact: whether the plan is carried out. Asked before each round,
+  /// on a thread of its own: it may wait for a person.
+  virtual bool mayApply(const PlanImpact&) { return true; }
   /// After a plan: its deadlines are so many times as long here (base/limits.h); 1: as written.
   virtual void onSlowness(double) {}
   /// After a round of a plan.

@@ -3,7 +3,11 @@
 
 #include "base/limits.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/pools.h"
+#include "inventory/model/profile.h"
 #include "lifecycle/rollout/status.h"
+
+#include <set>
 
 namespace muster::app {
 namespace {
@@ -13,7 +17,41 @@ Result<std::unique_ptr<Session>> openStored(const Options& options) {
   return Session::openStored(options, std::move(live));
 }
 
-Result<std::vector<NodeStatus>> nodeStatus(Session& session) {
+std::string namesOf(const auto& table) {
+  std::string out;
+  for (const auto& [name, value] : table) out += (out.empty() ? "" : ", ") + name;
+  return out;
+}
+
+/// The nodes that the declared part of the filter chooses.
+Result<std::vector<const inventory::Node*>> declaredNodes(const inventory::Cluster& cluster,
+                                                          const NodeFilter& filter) {
+  if (!filter.pool.empty() && !cluster.pools.contains(filter.pool))
+    return fail(ErrorCode::NotFound, fmt::format("the inventory has no pool '{}'; it has: {}",
+                                                 filter.pool, namesOf(cluster.pools)));
+  if (!filter.profile.empty() && !cluster.profiles.contains(filter.profile))
+    return fail(ErrorCode::NotFound, fmt::format("the inventory has no profile '{}'; it has: {}",
+                                                 filter.profile, namesOf(cluster.profiles)));
+  TRY(chosen, selectedNodes(cluster, filter.nodes));
+  const std::set<NodeName> named(chosen.begin(), chosen.end());
+  std::vector<const inventory::Node*> out;
+  bool is_rack = filter.rack.empty();
+  for (const auto& node : cluster.nodes) {
+    is_rack = is_rack || node.rack == filter.rack;
+    if ((named.empty() || named.contains(node.name)) &&
+        (filter.rack.empty() || node.rack == filter.rack) &&
+        (filter.profile.empty() || node.profile == filter.profile) &&
+        (filter.pool.empty() || cluster.profileOf(node).pool == filter.pool))
+      out.push_back(&node);
+  }
+  if (!is_rack)
+    return fail(ErrorCode::NotFound,
+                fmt::format("no node of the inventory is in rack '{}'", filter.rack));
+  return out;
+}
+
+Result<std::vector<NodeStatus>> nodeStatus(Session& session, const NodeFilter& filter) {
+  TRY(chosen, declaredNodes(session.cluster(), filter));
   auto& store = session.store();
   TRY(facts, store.facts());
   TRY(all_open, store.openIntents());
@@ -25,7 +63,8 @@ Result<std::vector<NodeStatus>> nodeStatus(Session& session) {
   for (auto& finding : all_findings)
     findings_of[finding.facet.subject].push_back(std::move(finding));
   std::vector<NodeStatus> rows;
-  for (const auto& node : session.cluster().nodes) {
+  for (const auto* declared : chosen) {
+    const auto& node = *declared;
     const lifecycle::Subject subject(node.name);
     const auto& findings = findings_of[subject];
     const auto value = [&](std::string_view facet) {
@@ -36,7 +75,8 @@ Result<std::vector<NodeStatus>> nodeStatus(Session& session) {
                     lifecycle::nodeState(subject, facts, session.controller->goals(subject, facts),
                                          findings, intents_of[subject]),
                     value("pool"), value("image"), certificate.substr(0, certificate.find(':')),
-                    findings.size()});
+                    findings.size(), lifecycle::unreadOf(facts, subject), node.rack, node.profile});
+    if (!filter.state.empty() && rows.back().state != filter.state) rows.pop_back();
   }
   return rows;
 }
@@ -54,9 +94,9 @@ Result<StatusReader> StatusReader::open(const Options& options) {
   return StatusReader(std::move(session));
 }
 
-Result<SiteStatus> StatusReader::read() {
+Result<SiteStatus> StatusReader::read(const NodeFilter& filter) {
   SiteStatus out;
-  TRY(nodes, nodeStatus(*session_));
+  TRY(nodes, nodeStatus(*session_, filter));
   out.nodes = std::move(nodes);
   TRY(monitor, monitor::monitorStatus(session_->store(), session_->controller->clock().now()));
   out.monitor = std::move(monitor);
@@ -67,12 +107,11 @@ Result<SiteStatus> StatusReader::read() {
   return out;
 }
 
-Result<lifecycle::Explanation> explainSubject(const Options& options, const std::string& name) {
-  TRY(session, openStored(options));
-  if (name != lifecycle::Subject::kCluster) TRY_OK(requireNode(session->cluster(), name));
-  auto& controller = *session->controller;
-  const auto subject = lifecycle::Subject::parse(name);
-  TRY(gathered, lifecycle::gatherExplanation(session->cluster(), controller.phases(),
+namespace {
+
+Result<lifecycle::Explanation> explained(Session& session, const lifecycle::Subject& subject) {
+  auto& controller = *session.controller;
+  TRY(gathered, lifecycle::gatherExplanation(session.cluster(), controller.phases(),
                                              controller.store(), subject, controller.clock().now(),
                                              slownessOf(controller.clock())));
   auto explanation = lifecycle::explain(gathered);
@@ -82,6 +121,43 @@ Result<lifecycle::Explanation> explainSubject(const Options& options, const std:
     explanation.rollout = std::move(standing);
   }
   return explanation;
+}
+
+}  // namespace
+
+Result<lifecycle::Explanation> explainSubject(const Options& options, const std::string& name) {
+  TRY(session, openStored(options));
+  if (name != lifecycle::Subject::kCluster) TRY_OK(requireNode(session->cluster(), name));
+  return explained(*session, lifecycle::Subject::parse(name));
+}
+
+Result<std::vector<lifecycle::Explanation>> explainSubjects(const Options& options,
+                                                            const NodeFilter& filter,
+                                                            std::size_t max) {
+  if (filter.empty())
+    return fail(ErrorCode::InvalidInput,
+                "name nodes (hostlist) or @cluster, or choose some by --state, --rack, --pool or "
+                "--profile");
+  std::vector<lifecycle::Explanation> out;
+  TRY(session, openStored(options));
+  if (filter.nodes == lifecycle::Subject::kCluster) {
+    TRY(one, explained(*session, lifecycle::Subject::cluster()));
+    out.push_back(std::move(one));
+    return out;
+  }
+  TRY(rows, nodeStatus(*session, filter));
+  if (rows.empty()) return fail(ErrorCode::NotFound, "no node matches");
+  if (rows.size() > max)
+    return fail(
+        ErrorCode::InvalidInput,
+        fmt::format("these are {} nodes, and `why` explains at most {}; choose fewer, or see "
+                    "`muster status`",
+                    rows.size(), max));
+  for (const auto& row : rows) {
+    TRY(one, explained(*session, lifecycle::Subject(NodeName(row.node))));
+    out.push_back(std::move(one));
+  }
+  return out;
 }
 
 }  // namespace muster::app

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "app/session.h"
+#include "lifecycle/model/unread.h"
 #include "lifecycle/planner/explain.h"
 #include "lifecycle/store/leader_lease.h"
 #include "monitor/monitor_status.h"
@@ -16,6 +17,18 @@ struct NodeStatus {
   std::string node, state;
   std::string pool, image, certificate;  ///< observed; "-": not known
   std::size_t findings = 0;              ///< that are open
+  std::vector<lifecycle::Unread> stale;  ///< what could not be read at the last look
+  std::string rack, profile;             ///< declared
+};
+
+/// Which nodes are asked for; what is empty chooses nothing out.
+struct NodeFilter {
+  std::string nodes;                ///< hostlist; for an explanation also @cluster
+  std::string state;                ///< as nodeState says
+  std::string rack, pool, profile;  ///< declared
+  bool empty() const {
+    return nodes.empty() && state.empty() && rack.empty() && pool.empty() && profile.empty();
+  }
 };
 
 struct SiteStatus {
@@ -33,7 +46,9 @@ class StatusReader {
  public:
   /// Errors: NotFound (nothing was done here yet)
   static Result<StatusReader> open(const Options& options);
-  Result<SiteStatus> read();
+  /// Errors: InvalidInput (no hostlist), NotFound (a node, rack, pool or profile that the inventory
+  /// does not have)
+  Result<SiteStatus> read(const NodeFilter& filter = {});
 
  private:
   explicit StatusReader(std::unique_ptr<Session> session) : session_(std::move(session)) {}
@@ -42,5 +57,10 @@ class StatusReader {
 
 /// Expected, observed, evidence and next step of one node or @cluster. Errors: NotFound
 Result<lifecycle::Explanation> explainSubject(const Options& options, const std::string& subject);
+/// Of all that the filter chooses, in the order of the inventory. Errors: InvalidInput (nothing is
+/// chosen, more than `max`), NotFound (no node is left)
+Result<std::vector<lifecycle::Explanation>> explainSubjects(const Options& options,
+                                                            const NodeFilter& filter,
+                                                            std::size_t max);
 
 }  // namespace muster::app

@@ -35,7 +35,11 @@ Result<Ipv4> Ipv4::parse(std::string_view text) {
     const auto number = decimal(rest.substr(0, dot), 255);
     if (!number || last != (dot == std::string_view::npos)) {
       return fail(ErrorCode::InvalidInput,
-                  fmt::format("\"{}\" is not an IPv4 address; write it as 10.20.0.1", text));
+                  text.find(':') == std::string_view::npos
+                      ? fmt::format("\"{}\" is not an IPv4 address; write it as 10.20.0.1", text)
+                      : fmt::format("\"{}\" is an IPv6 address, and muster has IPv4 only here; "
+                                    "write it as 10.20.0.1",
+                                    text));
     }
     value = value << 8 | *number;
     if (!last) rest.remove_prefix(dot + 1);
@@ -54,7 +58,11 @@ Result<Cidr> Cidr::parse(std::string_view text) {
       slash == std::string_view::npos ? std::nullopt : decimal(text.substr(slash + 1), 32);
   if (!bits)
     return fail(ErrorCode::InvalidInput,
-                fmt::format("\"{}\" is not a network; write it as 10.20.0.0/16", text));
+                text.find(':') == std::string_view::npos
+                    ? fmt::format("\"{}\" is not a network; write it as 10.20.0.0/16", text)
+                    : fmt::format("\"{}\" is an IPv6 network, and muster has IPv4 only here; "
+                                  "write it as 10.20.0.0/16",
+                                  text));
   TRY(network, Ipv4::parse(text.substr(0, slash)));
   Cidr cidr{network, static_cast<int>(*bits)};
   const Ipv4 base(network.value() & maskOf(cidr.prefix_bits));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/http_listeners.h"
 
+#include "base/io/listen_problem.h"
 #include "base/io/process.h"
 #include "base/log.h"
 #include "inventory/model/networks.h"
@@ -47,11 +48,21 @@ class TwoListeners final : public Server {
 };
 
 Result<std::unique_ptr<io::HttpServer>> listen(const asio::any_io_executor& executor,
+                                               const inventory::Network& network,
                                                io::ServerOptions options,
                                                std::vector<io::Route> routes) {
   const auto where =
       fmt::format("{} {}:{}", options.identity ? "HTTPS" : "HTTP", options.address, options.port);
   auto server = io::startHttpServer(executor, std::move(options));
+  if (!server && server.error().has(io::ListenProblem::AddressNotHere))
+    return fail(
+        server.error().code(),
+        fmt::format(
+            "{0}: no interface of this host has {1}, the controller's address on network "
+            "{2} (networks.{2}.controller or .controllers; without both, the first address "
+            "of its cidr). Give it to the host: `ip address add {1}/{3} dev INTERFACE` (see "
+            "`ip -br address`), or correct the key",
+            where, network.controller.str(), network.name, network.cidr.prefix_bits));
   if (!server) return std::unexpected(std::move(server).error().within(where));
   (*server)->addRoutes(std::move(routes));
   return server;
@@ -85,7 +96,7 @@ Result<std::unique_ptr<Server>> start(asio::any_io_executor executor,
   options.max_bodies_bytes = kPlainBodiesBytes;
   options.max_connections = connections.plain;
   options.max_connections_per_address = kPlainConnectionsPerAddress;
-  TRY(http, listen(executor, options, std::move(http_routes)));
+  TRY(http, listen(executor, provisioning, options, std::move(http_routes)));
   TRY(identity, ca.issueServer("muster", {options.address}, kServerCertificateLifetime));
   options.port = kHttpsPort;
   options.identity = std::move(identity);
@@ -96,7 +107,7 @@ Result<std::unique_ptr<Server>> start(asio::any_io_executor executor,
   options.max_bodies_bytes = kAgentBodiesBytes;
   options.max_connections = connections.tls;
   options.max_connections_per_address = kAgentConnectionsPerAddress;
-  TRY(https, listen(executor, options, std::move(https_routes)));
+  TRY(https, listen(executor, provisioning, options, std::move(https_routes)));
   return std::make_unique<TwoListeners>(std::move(http), std::move(https));
 }
 

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "inventory/model/cluster.h"
 #include "lifecycle/executor/exception_boundary.h"
+#include "lifecycle/model/unread.h"
 #include "monitor/health_phase.h"
 
 namespace muster::monitor {
@@ -57,8 +58,14 @@ Task<void> FleetPoll::readOne(Phase* phase, Subject subject, FleetSnapshot& snap
   if (!facts) {
     snapshot.troubles.emplace(fmt::format("{}: {}", phase->name(), facts.error().str()),
                               subject.str());
+    auto unread = unreadFact(subject, phase->name(), facts.error(), clock_.now());
+    keepSince(unread, stored_);
+    snapshot.facts.put(std::move(unread));
     co_return;
   }
+  if (auto again = readAgainFact(subject, phase->name(), clock_.now());
+      stored_.find(subject, again.facet))
+    snapshot.facts.put(std::move(again));
   for (auto& fact : *facts)
     if (!fact.value.empty()) snapshot.facts.put(std::move(fact));
 }
@@ -77,7 +84,7 @@ Result<void> FleetPoll::store(const FleetSnapshot& snapshot) {
   for (const auto& [facet, fact] : snapshot.facts.all()) {
     const auto* before = stored_.find(facet.subject, facet.facet);
     const bool changed = !before || before->value != fact.value;
-    if (changed) {
+    if (changed && !isUnreadFacet(facet.facet)) {
       auto& words = changes[facet.subject];
       words += fmt::format("{}{} {}'{}'", words.empty() ? "" : ", ", facet.facet.str(),
                            before ? "'" + before->value + "' → " : "", fact.value);

@@ -3,6 +3,8 @@
 
 #include "base/json_input.h"
 #include "base/printable.h"
+#include "lifecycle/model/json.h"
+#include "lifecycle/model/unread.h"
 #include "monitor/breakers.h"
 
 #include <fmt/format.h>
@@ -25,11 +27,14 @@ Result<MonitorStatus> monitorStatus(Store& store, WallTime now) {
     const auto heartbeat = jsonOrNone(*text, kKeptJson);
     const auto at = heartbeat.is_object() ? parseWallTime(heartbeat.value("at", ""))
                                           : Result<WallTime>(fail(ErrorCode::Corrupt, "no time"));
-    out.running = at && now - *at < kAgentTimeout;
+    const bool ended = heartbeat.is_object() && heartbeat.contains("ended");
+    out.running = at && now - *at < kAgentTimeout && !ended;
     if (heartbeat.is_object()) out.holder = heartbeat.value("holder", "");
     if (at)
-      out.text = out.running ? fmt::format("monitor: running; {} nodes are being drained\n",
-                                           heartbeat.value("draining", 0))
+      out.text = out.running ? fmt::format(
+                                   "monitor: running, polled {} ago; {} nodes are being "
+                                   "drained\n",
+                                   ageText(now, *at), heartbeat.value("draining", 0))
                              : fmt::format("monitor: not running; its last poll was at {}\n",
                                            muster::toString(*at));
     if (out.running && heartbeat.is_object())
@@ -48,6 +53,16 @@ Result<MonitorStatus> monitorStatus(Store& store, WallTime now) {
         pool, state.nodes.size());
   }
   return out;
+}
+
+Result<void> markMonitorEnded(Store& store, WallTime now) {
+  const std::string key(kMonitorHeartbeat);
+  TRY(text, store.getValue(key));
+  auto heartbeat = text ? jsonOrNone(*text, kKeptJson) : json();
+  if (!heartbeat.is_object()) return {};
+  heartbeat["ended"] = muster::toString(now);
+  TRY_OK(store.exchangeValue(key, text, canonical(heartbeat)));  // a newer one is another monitor's
+  return {};
 }
 
 std::string watchDuringRollout(const Watchers& watchers, const MonitorStatus& kept) {

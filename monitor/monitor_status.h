@@ -14,6 +14,8 @@ namespace muster::monitor {
 
 /// The store's value that each look of a monitor writes: when, by whom, what it could not see.
 inline constexpr std::string_view kMonitorHeartbeat = "monitor.heartbeat";
+/// Of a monitor that ends in order: nobody is told for minutes that it still runs.
+Result<void> markMonitorEnded(lifecycle::Store& store, WallTime now);
 
 /// What `muster status` says of the monitor: when it looked last, and which breakers are open.
 struct MonitorStatus {

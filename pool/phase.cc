@@ -13,6 +13,7 @@
 #include "inventory/model/profile.h"
 #include "lifecycle/model/action_cause.h"
 #include "lifecycle/model/plan.h"
+#include "lifecycle/model/pool_hold.h"
 #include "lifecycle/model/quarantine.h"
 #include "pool/drain_deadline.h"
 #include "pool/kube_scheduler.h"
@@ -48,6 +49,15 @@ std::string_view poolValue(const std::optional<Member>& member) {
   if (member->has_work || member->takes_work) return lifecycle::kPoolIn;
   if (member->silent) return lifecycle::kPoolSilent;
   return member->draining ? lifecycle::kPoolDrained : kOut;
+}
+
+/// What a person's drain says, for kPoolHoldFacet. Nothing of it changes while the drain lasts.
+std::string holdOf(const std::optional<Member>& member) {
+  if (!member || !member->by_person) return std::string(lifecycle::kPoolNotHeld);
+  auto words = member->reason.empty() ? std::string("no reason given") : "'" + member->reason + "'";
+  if (!member->ordered_by.empty()) words += ", by " + member->ordered_by;
+  if (member->draining_since) words += ", since " + toString(*member->draining_since);
+  return words;
 }
 
 std::string joined(const std::vector<std::string>& work) {
@@ -128,6 +138,7 @@ std::vector<Goal> PoolPhase::goals(const inventory::Cluster& cluster, const Subj
              {},
              fmt::format("it is in quarantine; {}",
                          lifecycle::quarantineRemoveAdvice(subject.node()))}};
+  const auto hold = lifecycle::poolHoldOf(facts, subject);
   return {{facet,
            std::string(lifecycle::kPoolIn),
            lifecycle::Disruption::None,
@@ -136,7 +147,10 @@ std::vector<Goal> PoolPhase::goals(const inventory::Cluster& cluster, const Subj
            {},
            fmt::format("profile {} belongs to pool {} ({})", profile.name, pool->name,
                        schedulers_.at(pool->name)->describe()),
-           {},
+           hold ? fmt::format("{} was drained by a person ({}); resume it by hand when it may take "
+                              "jobs again",
+                              subject.str(), *hold)
+                : std::string(),
            {lifecycle::Stage::Certificate}}};
 }
 
@@ -162,6 +176,8 @@ Async<std::vector<Fact>> PoolPhase::observe(Subject subject) {
   facts.push_back({subject, FacetName(std::string(lifecycle::kPoolFacet)),
                    std::string(poolValue(member)), clock_.now(), scheduler.source(),
                    jsonText(evidence)});
+  facts.push_back({subject, FacetName(std::string(lifecycle::kPoolHoldFacet)), holdOf(member),
+                   clock_.now(), scheduler.source(), ""});
   co_return facts;
 }
 

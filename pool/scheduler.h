@@ -25,6 +25,7 @@ struct Member {
   bool by_person = false;  ///< somebody else than muster took it out; muster does not undo that
   std::string state;       ///< the scheduler's own words
   std::string reason;      ///< of the drain
+  std::string ordered_by;  ///< who gave that reason, where the scheduler tells
   std::optional<WallTime> draining_since;
 };
 

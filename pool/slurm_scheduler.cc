@@ -64,6 +64,7 @@ Async<std::optional<Member>> SlurmScheduler::look(NodeName name) {
   member.draining = member.ordered = node->draining() || member.by_person;
   member.state = node->state();
   member.reason = node->reason;
+  member.ordered_by = node->reason_by;
   member.draining_since = node->reason_since;
   co_return std::optional<Member>(std::move(member));
 }

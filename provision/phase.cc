@@ -2,6 +2,7 @@
 // The provision phase. Its acts are steps: each call looks where the node is and does the next
 // thing, so a controller that was killed anywhere goes on by looking.
 #include "lifecycle/model/fact_source.h"
+#include "lifecycle/model/unread.h"
 #include "provision/agent_task.h"
 #include "provision/drivers/os_files.h"
 #include "provision/facets.h"
@@ -69,7 +70,8 @@ class ProvisionPhase final : public lifecycle::Phase {
  public:
   explicit ProvisionPhase(ProvisionDeps deps)
       : deps_(std::move(deps)),
-        restarts_(deps_.bmcs, deps_.agents, deps_.netboot, deps_.clock, deps_.boot_ended),
+        restarts_(deps_.bmcs, deps_.agents, deps_.netboot, deps_.clock, deps_.boot_ended,
+                  deps_.boots),
         restart_notifier_(deps_.on_restart) {}
 
   std::string_view name() const override { return "provision"; }
@@ -284,6 +286,10 @@ Async<std::vector<Fact>> ProvisionPhase::observe(Subject subject) {
   if (facts.empty())
     co_return std::unexpected(
         std::move(system).error().within("neither its BMC nor its agent answers"));
+  // A working node hides that its BMC refuses muster: what it said once is stale.
+  facts.push_back(
+      system ? lifecycle::readAgainFact(subject, kEnrolled, deps_.clock.now())
+             : lifecycle::unreadFact(subject, kEnrolled, system.error(), deps_.clock.now()));
   co_return facts;
 }
 

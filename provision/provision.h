@@ -16,6 +16,7 @@
 namespace muster::provision {
 
 class ImageStore;
+class BootLog;
 class PeerService;
 
 struct ProvisionDeps {
@@ -44,6 +45,7 @@ struct ProvisionDeps {
            ///< they serve
   std::string agent_urls =
       {};  ///< where installed agents call, of several controllers; empty: controller_https_url
+  BootLog* boots = nullptr;  ///< what a controller before this one has begun
 };
 std::unique_ptr<lifecycle::Phase> makeProvisionPhase(ProvisionDeps deps);
 

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace muster::provision {
 
 using lifecycle::Again;
@@ -30,8 +32,22 @@ std::string adviceFor(Mode mode, const NodeName& node) {
 
 Restarts::Stage& Restarts::stageOf(const NodeName& node, Mode mode) {
   auto [at, fresh] = stages_.try_emplace(node);
-  if (fresh || at->second.mode != mode) at->second = Stage{mode, clock_.steady(), 0, {}};
+  if (fresh || at->second.mode != mode) at->second = Stage{mode, clock_.steady(), 0, {}, false};
   return at->second;
+}
+
+/// Takes over the boot that an earlier controller has begun, unless its time is long over.
+Result<void> Restarts::recall(const NodeName& node, Stage& stage) {
+  if (!boot_log_) return {};
+  TRY(begun, boot_log_->underWay(node));
+  if (!begun) return {};
+  if (agents_.state(node)) return boot_log_->ended(node);  // it has called meanwhile
+  const auto age = std::max(WallTime::duration::zero(), clock_.now() - begun->at);
+  if (age > limitHere(clock_, kBootLimit)) return {};
+  stage.found = true;
+  stage.since = clock_.steady() - std::chrono::duration_cast<std::chrono::milliseconds>(age);
+  stage.boots = begun->mode == stage.mode ? 1 : 0;
+  return {};
 }
 
 Async<std::optional<Again>> Restarts::intoRam(NodeName node, Work work, std::string live) {
@@ -43,7 +59,10 @@ Async<std::optional<Again>> Restarts::intoDisk(NodeName node, Work work) {
 
 Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work, std::string live) {
   const auto state = agents_.state(node);
-  auto stage = stageOf(node, mode);
+  const bool is_first_look = !stages_.contains(node);
+  auto& known = stageOf(node, mode);
+  if (is_first_look) CO_TRY_OK(recall(node, known));
+  auto stage = known;
   const bool right_kernel = live.empty() || (state && state->image_digest == live);
   if (state && state->mode == mode && right_kernel &&
       (stage.old_boot.empty() || state->boot_id != stage.old_boot)) {
@@ -52,14 +71,15 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work,
     co_return std::nullopt;
   }
   const auto call_back = mode == Mode::Ram ? kRamCallBack : kCallBack;
-  const auto patience = stage.boots > 0 || work == Work::Begun ? kBootLimit : call_back;
+  const bool is_booting = stage.boots > 0 || stage.found;
+  const auto patience = is_booting || work == Work::Begun ? kBootLimit : call_back;
   // An agent that lives in a RAM OS calls by its pauses, however slow it is, and to wait for one
   // that is not there costs more than a start.
   const bool is_guess = patience == kRamCallBack;
   const std::chrono::milliseconds limit = is_guess ? patience : limitHere(clock_, patience);
   // Whoever could call has had the time since this controller began; a start too many does no harm
   // here.
-  if (mode == Mode::Ram && work == Work::None && stage.boots == 0) stage.since = born_;
+  if (mode == Mode::Ram && work == Work::None && !is_booting) stage.since = born_;
   CO_TRY(must, co_await mustRestart(node, stage, limit));
   // The same words every time: each change of them is an event.
   if (!must)
@@ -90,6 +110,7 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work,
   CO_TRY_OK(co_await restart(node, mode));
   auto& after = stageOf(node, mode);
   after.since = clock_.steady();
+  after.found = false;
   ++after.boots;
   if (state) after.old_boot = state->boot_id;
   co_return Again{kLookSoon, fmt::format("{} to start into the {}", node.str(), systemOf(mode))};
@@ -98,8 +119,8 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work,
 /// Only a machine that is off, or known to run the other system, is restarted without a wait.
 Async<bool> Restarts::mustRestart(NodeName node, Stage stage, std::chrono::milliseconds limit) {
   if (clock_.steady() - stage.since > limit) co_return true;
-  if (stage.boots > 0) co_return false;
-  if (agents_.state(node)) co_return true;
+  if (stage.boots > 0 && !stage.found) co_return false;
+  if (stage.boots == 0 && agents_.state(node)) co_return true;
   auto system = co_await bmcs_.at(node).system();
   if (!system && system.error().canRetry())
     co_return false;  // a power state that nobody knows is no reason to cut power
@@ -119,6 +140,7 @@ Async<void> Restarts::restart(NodeName node, Mode mode) {
       co_await bmc.bootOnce(mode == Mode::Ram ? bmc::BootTarget::Pxe : bmc::BootTarget::Disk));
   CO_TRY(system, co_await bmc.system());
   const bool off = system.power == bmc::PowerState::Off;
+  if (boot_log_) CO_TRY_OK(boot_log_->began(node, {mode, clock_.now()}));
   logInfo("provision", "{}: {} into the {}", node.str(), off ? "power on" : "restart",
           systemOf(mode));
   co_return co_await bmc.power(off ? bmc::PowerAction::On : bmc::PowerAction::ForceRestart);

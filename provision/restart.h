@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Restarts of a node by its BMC, and the wait until its agent calls again. Nothing of it needs to
-// survive a crash: a new controller looks who calls, and restarts a node (again) only when nobody
-// does. A machine that is on and silent may be writing its disk for an earlier controller, so its
-// power is cut only after a wait. Limits follow the place (base/limits.h), but for
-// kRamCallBack.
+// Restarts of a node by its BMC, and the wait until its agent calls again. A new controller looks
+// who calls, and restarts a node (again) only when nobody does. What it finds under way in the boot
+// log gets all the time that a boot may take, counted from its beginning. A machine that is on and
+// silent may be writing its disk for an earlier controller, so its power is cut only after a wait.
+// Limits follow the place (base/limits.h), but for kRamCallBack.
 #pragma once
 
 #include "base/ids.h"
@@ -11,6 +11,7 @@
 #include "gateway/agent_gateway.h"
 #include "inventory/model/fwd.h"
 #include "lifecycle/model/phase.h"
+#include "provision/boot_log.h"
 #include "provision/netboot/netboot.h"
 
 #include <functional>
@@ -31,12 +32,14 @@ class Restarts {
  public:
   Restarts(
       bmc::BmcFleet& bmcs, gateway::AgentGateway& agents, Netboot& netboot, Clock& clock,
-      std::function<void(const NodeName&)> boot_ended = [](const NodeName&) {})
+      std::function<void(const NodeName&)> boot_ended = [](const NodeName&) {},
+      BootLog* boots = nullptr)
       : bmcs_(bmcs),
         agents_(agents),
         netboot_(netboot),
         clock_(clock),
         boot_ended_(std::move(boot_ended)),
+        boot_log_(boots),
         born_(clock.steady()) {}
 
   /// Has the intent begun its work on the node (its operation is recorded)? Then a machine that is
@@ -53,7 +56,9 @@ class Restarts {
   /// The stage is over; a later one starts to count anew.
   void forget(const NodeName& node) {
     const auto stage = stages_.extract(node);
-    if (!stage.empty() && stage.mapped().boots > 0) boot_ended_(node);
+    if (stage.empty() || stage.mapped().boots == 0) return;
+    if (boot_log_) (void)boot_log_->ended(node);  // what stays there costs a wait, nothing else
+    boot_ended_(node);
   }
 
  private:
@@ -63,6 +68,7 @@ class Restarts {
     std::chrono::steady_clock::time_point since;  ///< of the last restart, or of the first look
     int boots = 0;
     std::string old_boot;  ///< of the agent that was there before the restart
+    bool found = false;    ///< an earlier controller has begun the last boot
   };
 
   Async<std::optional<lifecycle::Again>> drive(NodeName node, wire::Mode mode, Work work,
@@ -70,12 +76,14 @@ class Restarts {
   Async<bool> mustRestart(NodeName node, Stage stage, std::chrono::milliseconds limit);
   Async<void> restart(NodeName node, wire::Mode mode);
   Stage& stageOf(const NodeName& node, wire::Mode mode);
+  Result<void> recall(const NodeName& node, Stage& stage);
 
   bmc::BmcFleet& bmcs_;
   gateway::AgentGateway& agents_;
   Netboot& netboot_;
   Clock& clock_;
   std::function<void(const NodeName&)> boot_ended_;
+  BootLog* boot_log_;  ///< nullptr: nothing is known of earlier controllers
   std::chrono::steady_clock::time_point born_;  ///< agents have been able to call since then
   std::map<NodeName, Stage> stages_;
 };

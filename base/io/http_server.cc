@@ -9,6 +9,7 @@
 #include "base/io/http_reader.h"
 #include "base/io/http_reply.h"
 #include "base/io/http_routes.h"
+#include "base/io/listen_problem.h"
 #include "base/io/server_tls.h"
 
 #include <fmt/format.h>
@@ -388,8 +389,11 @@ Result<std::unique_ptr<HttpServer>> startHttpServer(asio::any_io_executor execut
   if (error) {
     const auto code =
         error == asio::error::address_in_use ? ErrorCode::Conflict : ErrorCode::Unavailable;
-    return fail(code, fmt::format("cannot listen on {}:{}: {}", state->options.address,
-                                  state->options.port, error.message()));
+    const bool is_elsewhere =
+        error == boost::system::errc::address_not_available;  // no interface of this host has it
+    return fail(Error(code, fmt::format("cannot listen on {}:{}: {}", state->options.address,
+                                        state->options.port, error.message()))
+                    .because(is_elsewhere ? ListenProblem::AddressNotHere : ListenProblem::Other));
   }
   asio::co_spawn(executor, acceptLoop(state), [](const std::exception_ptr&) {});
   return std::make_unique<BeastServer>(std::move(state));

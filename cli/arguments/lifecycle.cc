@@ -7,6 +7,7 @@ namespace muster::cli {
 namespace {
 
 constexpr const char* kOnlyNodes = "Only these nodes (hostlist)";
+constexpr const char* kExpand = "List the actions node by node, not grouped";
 constexpr const char* kHostlist = "Hostlist";
 
 void addPlanAndApply(CLI::App& app, Invocation& call) {
@@ -17,22 +18,47 @@ void addPlanAndApply(CLI::App& app, Invocation& call) {
   plan_command.add_option("--nodes", plan_args.nodes, kOnlyNodes);
   plan_command.add_flag("--no-refresh", plan_args.no_refresh,
                         "Plan from the stored facts, without observing the nodes");
+  plan_command.add_flag("--expand", plan_args.expand, kExpand);
+  plan_command.add_flag("--detailed-exitcode", plan_args.detailed_exit_code,
+                        "Exit with 2 where apply would change something, with 0 where not");
   auto [apply_command, apply_args] = addCommand(
       app, "apply", "Change the nodes until they are as the inventory declares them", call, apply);
   apply_command.add_option("plan", apply_args.plan,
                            "A saved plan; refused when what it was computed from has changed");
   apply_command.add_option("--nodes", apply_args.nodes, kOnlyNodes);
+  apply_command.add_flag("--yes,-y", apply_args.yes,
+                         "Do not ask before the nodes are changed; it asks on a terminal only");
+  apply_command.add_flag("--expand", apply_args.expand, kExpand);
+}
+
+void addNodeFilter(CLI::App& command, app::NodeFilter& filter, const char* name, const char* help) {
+  command.add_option(name, filter.nodes, help);
+  command.add_option("--state", filter.state, "Only nodes in this state, as `status` shows it")
+      ->check(CLI::Validator(
+          [](const std::string& state) {
+            return state.find('/') == std::string::npos
+                       ? std::string()
+                       : "is the state of nodes here; the state folder is said before the command: "
+                         "muster --state FOLDER …";
+          },
+          ""));
+  command.add_option("--rack", filter.rack, "Only nodes of this rack");
+  command.add_option("--pool", filter.pool, "Only nodes that are declared for this pool");
+  command.add_option("--profile", filter.profile, "Only nodes of this profile");
 }
 
 void addStatus(CLI::App& app, Invocation& call) {
   auto [status_command, status_args] =
-      addCommand(app, "status", "Show the state of every node", call, status);
+      addCommand(app, "status", "Show the state of the nodes", call, status);
+  addNodeFilter(status_command, status_args.filter, "nodes", "Only these nodes (hostlist)");
+  status_command.add_flag("--expand", status_args.expand,
+                          "A row for every node, also where they are many");
   status_command.add_flag("--watch", status_args.watch,
                           "Print again when something changes, until interrupted");
-  auto [why_command, why_args] =
-      addCommand(app, "why", "Explain the state of a node: expected, observed, evidence, next step",
-                 call, why);
-  why_command.add_option("node", why_args.node)->required();
+  auto [why_command, why_args] = addCommand(
+      app, "why", "Explain the state of nodes: expected, observed, evidence, next step", call, why);
+  addNodeFilter(why_command, why_args.filter, "node", "Hostlist, or @cluster");
+  why_command.require_option(1, 0);
   auto [findings_command, findings_args] =
       addCommand(app, "findings", "List open findings: what is wrong, who raised it, what to do",
                  call, findings);

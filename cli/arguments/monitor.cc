@@ -2,6 +2,7 @@
 #include "cli/commands/monitor.h"
 #include "cli/arguments/arguments.h"
 #include "cli/arguments/renamed.h"
+#include "cli/commands/pool.h"
 #include "cli/commands/rollout.h"
 
 namespace muster::cli {
@@ -37,6 +38,18 @@ void addQuarantine(CLI::App& app, Invocation& call) {
   refuseOldCommand(group, "lift", "muster quarantine remove");
 }
 
+void addPool(CLI::App& app, Invocation& call) {
+  auto& group = addGroup(app, "pool", "Show and override what people have drained in schedulers");
+  addCommand(group, "holds", "List the nodes that a person has drained, in their words", call,
+             poolHolds);
+  auto [command, args] = addCommand(
+      group, "override",
+      "Permit that nodes are disturbed although a person has drained them; until that drain ends",
+      call, poolOverride);
+  command.add_option("nodes", args.nodes, "Hostlist")->required();
+  command.add_option("--reason", args.reason, "Why; recorded in the log")->required();
+}
+
 void addConsole(CLI::App& app, Invocation& call) {
   auto [command, args] = addCommand(
       app, "console", "Connect to a node's serial console, or show a recorded boot", call, console);
@@ -56,6 +69,7 @@ void addConsole(CLI::App& app, Invocation& call) {
 void addMonitorCommands(CLI::App& app, Invocation& call) {
   addMonitor(app, call);
   addQuarantine(app, call);
+  addPool(app, call);
   addConsole(app, call);
   auto [command, args] = addCommand(
       app, "rma", "Write everything known of a node into one archive, for its repair", call, rma);

@@ -18,18 +18,20 @@ namespace muster::cli {
 
 int plan(const app::Options& options, const PlanArgs& args) {
   ConsoleProgress progress(options.json, options.json ? ShowEvents::No : ShowEvents::Yes);
+  const auto detail = args.expand ? PlanDetail::Nodes : PlanDetail::Grouped;
   const auto made = app::makePlan(options, {args.nodes, !args.no_refresh}, progress);
   if (!made) return report(made.error());
   const auto& plan = made->plan;
   if (options.json)
     std::cout << plan.toJson() << '\n';
   else
-    std::cout << planText(plan) << bmcTrustText(made->cluster()) << slownessText(made->slowness);
+    std::cout << impactText(made->impact) << planText(plan, detail) << bmcTrustText(made->cluster())
+              << slownessText(made->slowness);
   if (!options.json && !plan.empty()) std::cout << gateway::describeProofs(made->cluster());
   if (!args.out.empty())
     if (const auto written = app::writeOutputFile(options, args.out, plan.toJson()); !written)
       return report(written.error());
-  return kOk;
+  return args.detailed_exit_code && !plan.empty() ? kChanges : kOk;
 }
 
 namespace {
@@ -42,6 +44,7 @@ int codeOf(app::Outcome outcome) {
       return kOk;
     case app::Outcome::Failed:
       return kFailed;
+    case app::Outcome::Declined:
     case app::Outcome::WorkLeft:
       break;
   }
@@ -64,10 +67,12 @@ Result<app::ApplyRequest> requestOf(const ApplyArgs& args) {
 int apply(const app::Options& options, const ApplyArgs& args) {
   auto request = requestOf(args);
   if (!request) return report(request.error());
-  ConsoleProgress progress(options.json, ShowEvents::Yes);
+  ApplyProgress progress(options.json, args.yes,
+                         args.expand ? PlanDetail::Nodes : PlanDetail::Grouped);
   const auto done = app::applyPlan(options, std::move(*request), progress);
   progress.finish();
   if (!done) return report(done.error());
+  if (done->outcome == app::Outcome::Declined) std::cerr << "muster: nothing was done\n";
   if (const auto table = stageTable(done->stages); !options.json && !table.empty())
     std::cout << "\n" << table;
   return codeOf(done->outcome);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "app/options.h"
+#include "app/status.h"
 #include "app/wipe.h"
 #include "cli/commands/node_args.h"
 #include "cli/exit_code.h"
@@ -19,18 +20,27 @@ struct PlanArgs {
   std::string nodes;
   std::filesystem::path out;  ///< of the plan as JSON
   bool no_refresh = false;
+  bool expand = false;              ///< node by node
+  bool detailed_exit_code = false;  ///< kChanges where something would change
 };
 int plan(const app::Options& options, const PlanArgs& args);
 struct ApplyArgs {
   std::string nodes;
   std::filesystem::path plan;  ///< a saved plan
+  bool yes = false;            ///< never ask
+  bool expand = false;
 };
 int apply(const app::Options& options, const ApplyArgs& args);
 struct StatusArgs {
+  app::NodeFilter filter;
   bool watch = false;
+  bool expand = false;  ///< a row a node, however many
 };
 int status(const app::Options& options, const StatusArgs& args);
-int why(const app::Options& options, const NodeArgs& args);
+struct WhyArgs {
+  app::NodeFilter filter;
+};
+int why(const app::Options& options, const WhyArgs& args);
 struct FindingsArgs {
   std::string nodes;  ///< hostlist or @cluster; empty: all
   std::string clear;  ///< a facet whose findings end; empty: they are shown

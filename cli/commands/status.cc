@@ -3,47 +3,28 @@
 #include "app/status.h"
 
 #include "app/records.h"
-#include "base/json_output.h"
 #include "base/printable.h"
-#include "base/utf8.h"
 #include "cli/commands/lifecycle.h"
+#include "cli/view/common_text.h"
 #include "cli/view/progress.h"
+#include "cli/view/status_view.h"
 
-#include <nlohmann/json.hpp>
+#include <poll.h>
+#include <unistd.h>
 
 #include <iostream>
-#include <thread>
 
 namespace muster::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kWatchPeriod{500};
-constexpr std::size_t kMaxImageBytes = 24;
+constexpr std::size_t kMaxExplained = 256;  ///< nodes that one `why` explains
 
-std::string imageOf(const app::NodeStatus& node) {
-  return std::string(cutToBytes(node.image, kMaxImageBytes));
-}
-
-std::string nodesText(const std::vector<app::NodeStatus>& nodes) {
-  std::string out = fmt::format("{:<12}{:<16}{:<10}{:<26}{:<13}{}\n", "node", "state", "pool",
-                                "image", "certificate", "findings");
-  for (const auto& node : nodes)
-    out += fmt::format("{:<12}{:<16}{:<10}{:<26}{:<13}{}\n", node.node, node.state,
-                       printable(node.pool), printable(imageOf(node)), printable(node.certificate),
-                       node.findings);
-  return out;
-}
-
-std::string nodesJson(const std::vector<app::NodeStatus>& nodes) {
-  nlohmann::json out = nlohmann::json::array();
-  for (const auto& node : nodes)
-    out.push_back({{"node", node.node},
-                   {"state", node.state},
-                   {"pool", node.pool},
-                   {"image", imageOf(node)},
-                   {"certificate", node.certificate},
-                   {"findings", node.findings}});
-  return jsonText(out, 2) + "\n";
+/// Waits for the next look. Answers false when nobody reads the output any more.
+bool waitForNextLook() {
+  pollfd out{STDOUT_FILENO, 0, 0};  // no event is asked for: only an error or a hang-up ends it
+  const int changed = ::poll(&out, 1, static_cast<int>(kWatchPeriod.count()));
+  return changed <= 0 || (out.revents & (POLLERR | POLLHUP | POLLNVAL)) == 0;
 }
 
 std::string leaderText(const app::SiteStatus& site) {
@@ -72,27 +53,58 @@ std::string monitorText(const app::SiteStatus& site) {
 int status(const app::Options& options, const StatusArgs& args) {
   auto reader = app::StatusReader::open(options);
   if (!reader) return report(reader.error());
+  const auto detail = args.expand ? StatusDetail::Nodes : StatusDetail::Auto;
+  const bool redraws = args.watch && !options.json && ::isatty(STDOUT_FILENO) == 1;
   std::string shown;
   bool stopped = false;  // the monitor's circuit breaker: the exit status says so too
   do {
-    const auto site = reader->read();
+    const auto site = reader->read(args.filter);
     if (!site) return report(site.error());
     stopped = site->monitor.tripped;
     if (options.json && stopped) std::cerr << site->monitor.text;
     const auto text =
-        options.json ? nodesJson(site->nodes) : nodesText(site->nodes) + monitorText(*site);
-    if (text != shown && args.watch && !options.json) writeRaw(std::cout, "\x1b[H\x1b[2J");
+        options.json ? statusJson(site->nodes)
+                     : statusText(site->nodes, SystemClock().now(), detail) + monitorText(*site);
+    if (text != shown && redraws) writeRaw(std::cout, "\x1b[H\x1b[2J");
     if (text != shown) std::cout << text << std::flush;
     shown = text;
-    if (args.watch) std::this_thread::sleep_for(kWatchPeriod);
-  } while (args.watch);
+  } while (args.watch && std::cout && waitForNextLook());
   return stopped ? kFailed : kOk;
 }
 
-int why(const app::Options& options, const NodeArgs& args) {
-  const auto explanation = app::explainSubject(options, args.node);
-  if (!explanation) return report(explanation.error());
-  std::cout << (options.json ? explanation->toJson() + "\n" : explanation->text());
+namespace {
+
+/// Many nodes: equal explanations once.
+int whySeveral(const app::Options& options, const std::vector<lifecycle::Explanation>& all) {
+  if (options.json) {
+    std::cout << "[";
+    for (const auto& each : all) std::cout << (&each == &all.front() ? "" : ",") << each.toJson();
+    std::cout << "]\n";
+    return kOk;
+  }
+  NodesByText groups;
+  for (const auto& each : all) {
+    auto text = each.state;
+    if (!each.observed.empty())
+      text += fmt::format("\n  {:<14} {}\n  {:<14} {}", "expected", each.expected, "next step",
+                          each.next_step);
+    groups.add(each.subject.str(), text);
+  }
+  std::cout << fmt::format("{} nodes, {} different answers\n\n", all.size(),
+                           groups.groups().size());
+  for (const auto& group : groups.groups())
+    std::cout << fmt::format("{}: {}\n", group.hostlist(), printableLines(group.shown()));
+  return kOk;
+}
+
+}  // namespace
+
+int why(const app::Options& options, const WhyArgs& args) {
+  const auto explained = app::explainSubjects(options, args.filter, kMaxExplained);
+  if (!explained) return report(explained.error());
+  if (explained->size() != 1) return whySeveral(options, *explained);
+  const auto& only = explained->front();
+  std::cout << (options.json ? only.toJson() : only.text());
   return kOk;
 }
 

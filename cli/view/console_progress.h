@@ -4,7 +4,11 @@
 
 #include "app/monitor_run.h"
 #include "app/progress_listener.h"
+#include "cli/view/plan_view.h"
 #include "cli/view/progress.h"
+
+#include <mutex>
+#include <set>
 
 namespace muster::cli {
 
@@ -25,10 +29,32 @@ class ConsoleProgress : public app::MonitorListener {
   /// Ends the live block of a terminal; later output starts on a fresh line.
   void finish() { view_.finish(); }
 
- private:
+ protected:
   const bool json_;
+
+ private:
   const ShowEvents events_;
   ProgressView view_;
+};
+
+/// Of apply: shows what a plan does to the site, and asks on a terminal before it is carried out.
+class ApplyProgress final : public ConsoleProgress {
+ public:
+  ApplyProgress(bool json, bool yes, PlanDetail detail)
+      : ConsoleProgress(json, ShowEvents::Yes), yes_(yes), detail_(detail) {}
+  void onEvent(const lifecycle::Event& event) override;
+  void onImpact(const lifecycle::Plan& plan, const app::PlanImpact& impact) override;
+  /// Asks once, and again where a later round does more than was agreed to. Where standard input
+  /// or output is no terminal nobody is asked.
+  bool mayApply(const app::PlanImpact& impact) override;
+
+ private:
+  const bool yes_;
+  const PlanDetail detail_;
+  std::mutex mutex_;     ///< the question stands on a thread of its own
+  bool asking_ = false;  ///< what happens meanwhile is in the log, not in the operator's answer
+  bool asked_ = false;
+  std::set<NodeName> agreed_out_, agreed_wipes_, agreed_resets_;
 };
 
 /// The monitor's lines are its answer: they go to standard output.

@@ -3,6 +3,7 @@
 // it takes.
 #pragma once
 
+#include "app/plan_impact.h"
 #include "inventory/model/fwd.h"
 #include "lifecycle/executor/engine.h"
 #include "lifecycle/model/plan.h"
@@ -11,16 +12,20 @@
 
 namespace muster::cli {
 
-std::string planText(const lifecycle::Plan& plan);
+/// What a plan does to the site, before its actions; "" for an empty plan.
+std::string impactText(const app::PlanImpact& impact);
+
+enum class PlanDetail {
+  Grouped,  ///< equal actions once, with the hostlist of their nodes
+  Nodes     ///< every action of every node
+};
+std::string planText(const lifecycle::Plan& plan, PlanDetail detail = PlanDetail::Grouped);
 /// One line: which BMCs get a password, and why; "" where no BMC is asked by https.
 std::string bmcTrustText(const inventory::Cluster& cluster);
 /// One line: how much longer deadlines are because this machine is slow; "" where they are as they
 /// are written.
 std::string slownessText(double slowness);
 std::string reportText(const lifecycle::ApplyReport& report);
-
-/// Digests in the text cut to eight digits: enough for people to tell two of them apart.
-std::string briefDigests(const std::string& value);
 
 /// "90 s" → "1 min 30 s"
 std::string durationText(std::chrono::seconds duration);

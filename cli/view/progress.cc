@@ -4,7 +4,7 @@
 #include "base/json_output.h"
 #include "base/printable.h"
 #include "base/utf8.h"
-#include "cli/view/plan_view.h"
+#include "cli/view/common_text.h"
 
 #include <nlohmann/json.hpp>
 
@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 
 namespace muster::cli {
 namespace {
@@ -20,6 +22,9 @@ using lifecycle::Event;
 using lifecycle::EventKind;
 
 constexpr int kBarWidth = 20;
+constexpr double kDrawsInARow = 4, kDrawsPerSecond = 4;
+constexpr std::size_t kLeastRows = 4;    ///< besides subjects: counts, the rest's line, the prompt
+constexpr std::size_t kSecondsEnd = 19;  ///< of 2026-11-25T19:20:05.123Z
 
 std::string bar(double fraction) {
   const int full = static_cast<int>(std::clamp(fraction, 0.0, 1.0) * kBarWidth);
@@ -39,11 +44,6 @@ std::string facetOf(const Event& event) {
                                               : event.action_id.substr(slash + 1));
 }
 
-std::size_t terminalColumns() {
-  winsize size{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
-}
-
 }  // namespace
 
 std::string toJson(const Event& event) {
@@ -55,7 +55,7 @@ std::string toJson(const Event& event) {
 }
 
 std::string eventLine(const Event& event) {
-  const auto time = toString(event.at).substr(11, 8);
+  const auto time = toString(event.at).substr(0, kSecondsEnd) + "Z";
   std::string out = fmt::format("{} {:<9} {:<18} {}", time, printable(event.subject.str()),
                                 facetOf(event), toString(event.kind));
   if (event.fraction >= 0) out += fmt::format(" {:.0f}%", 100 * event.fraction);
@@ -63,7 +63,25 @@ std::string eventLine(const Event& event) {
   return out;
 }
 
-ProgressView::ProgressView(std::ostream& out, Style style) : out_(out), style_(style) {}
+Screen terminalScreen() {
+  Screen out;
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) {
+    if (size.ws_col > 0) out.columns = size.ws_col;
+    if (size.ws_row > 0) out.rows = size.ws_row;
+  }
+  const char *no_color = std::getenv("NO_COLOR"), *term = std::getenv("TERM");
+  out.colours = (!no_color || !*no_color) && term && std::string_view(term) != "dumb";
+  return out;
+}
+
+ProgressView::ProgressView(std::ostream& out, Style style, std::function<Screen()> screen, Now now)
+    : out_(out),
+      style_(style),
+      screen_(std::move(screen)),
+      now_(std::move(now)),
+      draws_left_(kDrawsInARow),
+      refilled_(now_()) {}
 
 ProgressView::Style ProgressView::styleFor(bool json) {
   if (json) return Style::Json;
@@ -79,12 +97,16 @@ void ProgressView::show(const Event& event) {
   if (style_ == Style::Lines) return showLine(event);
   const auto subject = event.subject.str();
   if (subject.empty()) return;
-  if (!lines_.contains(subject)) order_.push_back(subject);
-  lines_[subject] =
-      fmt::format("{:<9} {:<20} {} {}", subject, facetOf(event),
+  const auto [row, is_new] = row_of_.try_emplace(subject, rows_.size());
+  if (is_new) rows_.push_back({subject, {}, Where::Idle});
+  rows_[row->second] = {
+      subject,
+      fmt::format("{:<9} {:<20} {} {}", printable(subject), facetOf(event),
                   event.fraction >= 0 ? bar(event.fraction) : std::string(toString(event.kind)),
-                  printable(event.text));
-  redraw();
+                  printable(event.text)),
+      whereOf(event.kind)};
+  is_due_ = true;
+  if (mayDraw()) redraw();
 }
 
 void ProgressView::showLine(const Event& event) {
@@ -99,17 +121,79 @@ void ProgressView::showLine(const Event& event) {
   out_ << eventLine(event) << std::endl;
 }
 
-void ProgressView::redraw() {
-  if (drawn_) writeRaw(out_, fmt::format("\x1b[{}A", drawn_));
-  const auto columns = terminalColumns();
-  for (const auto& subject : order_) {
-    writeRaw(out_, "\r\x1b[2K");
-    out_ << cutToBytes(lines_[subject], columns - 1) << '\n';
+ProgressView::Where ProgressView::whereOf(EventKind kind) {
+  switch (kind) {
+    case EventKind::ActionStarted:
+    case EventKind::ActionProgress:
+      return Where::Running;
+    case EventKind::ActionWaiting:
+      return Where::Waiting;
+    case EventKind::ActionFailed:
+    case EventKind::ActionBlocked:
+      return Where::Failed;
+    default:
+      return Where::Idle;
   }
-  drawn_ = order_.size();
+}
+
+/// A fleet has thousands of events a second; nobody reads more than a few screens.
+bool ProgressView::mayDraw() {
+  const auto now = now_();
+  draws_left_ = std::min(
+      kDrawsInARow,
+      draws_left_ + kDrawsPerSecond * std::chrono::duration<double>(now - refilled_).count());
+  refilled_ = now;
+  if (draws_left_ < 1) return false;
+  draws_left_ -= 1;
+  return true;
+}
+
+/// The counts, then as many subjects as fit: failed, running, waiting, the others.
+std::vector<ProgressView::Line> ProgressView::block(const Screen& screen) const {
+  std::array<std::size_t, 4> counts{};
+  for (const auto& row : rows_) ++counts[static_cast<std::size_t>(row.where)];
+  const auto cut = [&screen](const std::string& text) {
+    return std::string(cutToBytes(text, std::max<std::size_t>(screen.columns, 2) - 1));
+  };
+  std::vector<Line> out{
+      {cut(fmt::format("{} subjects: {} failed or blocked, {} running, {} waiting, "
+                       "{} between two actions",
+                       rows_.size(), counts[0], counts[1], counts[2], counts[3])),
+       Where::Idle}};
+  const std::size_t room = std::max<std::size_t>(screen.rows, kLeastRows) - kLeastRows + 1;
+  const bool fits = rows_.size() <= room;
+  for (std::size_t where = 0; where < counts.size(); ++where)
+    for (const auto& row : rows_)
+      if (static_cast<std::size_t>(row.where) == where && (fits || out.size() < room))
+        out.push_back({cut(row.text), row.where});
+  if (!fits)
+    out.push_back({cut(fmt::format("… and {} more", rows_.size() + 1 - out.size())), Where::Idle});
+  return out;
+}
+
+void ProgressView::redraw() {
+  const auto screen = screen_();
+  auto now = block(screen);
+  if (!drawn_.empty()) writeRaw(out_, fmt::format("\r\x1b[{}A", drawn_.size()));
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const bool is_same = i < drawn_.size() && drawn_[i] == now[i];
+    if (!is_same) {
+      const bool is_red = screen.colours && now[i].where == Where::Failed;
+      writeRaw(out_, is_red ? "\r\x1b[2K\x1b[31m" : "\r\x1b[2K");
+      out_ << now[i].text;
+      if (is_red) writeRaw(out_, "\x1b[0m");
+    }
+    out_ << '\n';
+  }
+  if (now.size() < drawn_.size()) writeRaw(out_, "\x1b[J");
+  drawn_ = std::move(now);
+  is_due_ = false;
   out_.flush();
 }
 
-void ProgressView::finish() { drawn_ = 0; }
+void ProgressView::finish() {
+  if (is_due_) redraw();
+  drawn_.clear();
+}
 
 }  // namespace muster::cli

@@ -9,7 +9,7 @@
 
 namespace muster::cli {
 
-/// One row a subject; "" where nothing was done.
+/// One row a subject, or how they spread where they are many; "" where nothing was done.
 std::string stageTable(const std::vector<app::StageTimes>& stages);
 
 }  // namespace muster::cli

@@ -3,6 +3,8 @@
 // number is found by trying (docs/adr/0014).
 #pragma once
 
+#include "inventory/model/rollout_policy.h"
+
 #include <optional>
 
 namespace muster::inventory {
@@ -13,6 +15,7 @@ struct Limits {
   std::optional<int> uploads;       ///< of firmware files
   std::optional<int> imagings;      ///< disks being written
   std::optional<int> restarts;      ///< machines that go down and up
+  Unavailability max_unavailable;   ///< nodes that one apply may take out of work
   friend bool operator==(const Limits&, const Limits&) = default;
 };
 

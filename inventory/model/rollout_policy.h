@@ -12,6 +12,7 @@ namespace muster::inventory {
 struct Ceiling {
   std::optional<int> nodes, percent;
   bool limits() const { return nodes || percent; }
+  friend bool operator==(const Ceiling&, const Ceiling&) = default;
 };
 
 /// What a rollout does when it is not clear whether nodes have become slower.
@@ -24,6 +25,7 @@ struct Canary {
 };
 struct Unavailability {
   Ceiling pool{std::nullopt, 10}, rack, su, leaf;
+  friend bool operator==(const Unavailability&, const Unavailability&) = default;
 };
 struct RegressionRule {
   int tolerated_percent = 3;          ///< loss of a rate (bandwidth, GEMM) that is accepted

@@ -9,6 +9,7 @@
 
 #include "base/diagnostic.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -31,6 +32,7 @@ struct Value {
 
   Kind kind = Kind::Null;
   Style style = Style::Plain;
+  std::uint16_t file = 0;  ///< 0: the one that is read; else of Reader::addFile
   int line = 0, column = 0;
   std::string text;          ///< of a scalar
   std::vector<Value> items;  ///< of a list

@@ -5,6 +5,7 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/discovery.h"
 #include "inventory/parse/foreign_file.h"
+#include "inventory/parse/merge.h"
 #include "inventory/schema/declared.h"
 #include "inventory/schema/json.h"
 
@@ -26,14 +27,31 @@ constexpr ForeignFile kNoInventory{
     "inventory", "it begins with cluster: {name: …}; start from examples/lab/cluster.yaml",
     "name an inventory: --inventory FILE"};
 
+void add(Diagnostics& out, const Diagnostic& one) {
+  one.severity == Severity::Error ? out.error(one.where, one.text, one.suggestion)
+                                  : out.warning(one.where, one.text, one.suggestion);
+}
+
+/// A profile that extends another says that one's mistakes again, at the same place.
+Diagnostics withoutRepeated(const Diagnostics& sorted) {
+  Diagnostics out;
+  const Diagnostic* last = nullptr;
+  for (const auto& one : sorted.all()) {
+    const bool repeated = last && last->severity == one.severity && last->where == one.where &&
+                          last->text == one.text && last->suggestion == one.suggestion;
+    if (!repeated) add(out, one);
+    last = &one;
+  }
+  return out;
+}
+
 Diagnostics bounded(Diagnostics all, const std::string& file) {
   all.sort();
+  all = withoutRepeated(all);
   if (all.all().size() <= kMaxDiagnostics) return all;
   Diagnostics out;
   for (std::size_t i = 0; i < kMaxDiagnostics; ++i) {
-    const Diagnostic& one = all.all()[i];
-    one.severity == Severity::Error ? out.error(one.where, one.text, one.suggestion)
-                                    : out.warning(one.where, one.text, one.suggestion);
+    add(out, all.all()[i]);
   }
   out.error({file, 0, 0}, fmt::format("and {} more problems", all.all().size() - kMaxDiagnostics),
             "mend these first");
@@ -54,10 +72,13 @@ std::optional<Cluster> build(std::string_view yaml, const std::filesystem::path&
     return std::nullopt;
   }
   if (!root) return std::nullopt;
+  includeFiles(*root, reader);
+  extendProfiles(*root, reader);
   Declaration declaration;
   readObject(&declaration, *root, *clusterSpec(), reader);
   DeclaredNodes nodes = expandNodes(declaration.groups, options, reader);
   checkRules(declaration.cluster, nodes, *root, reader);
+  checkMachines(declaration.cluster, nodes, *root, reader);
   checkNodeNetworks(declaration.cluster, nodes, *root, reader);
   if (diagnostics.hasErrors()) return std::nullopt;
   Cluster cluster = std::move(declaration.cluster);

@@ -11,6 +11,7 @@ const ObjectSpec* imageSpec();
 const ObjectSpec* driverSpec();
 const ObjectSpec* archiveSpec();
 const ObjectSpec* baselineSpec();
+const ObjectSpec* unavailabilitySpec();
 /// The table of a whole change file.
 const ObjectSpec* changeSpec();
 

@@ -64,6 +64,9 @@ DeclaredNodes expandNodes(const std::vector<NodeGroup>& groups, const LoadOption
                           Reader& reader);
 /// Rules between sections: references, networks, duplicates, partitions. (rules.cc)
 void checkRules(Cluster& cluster, const DeclaredNodes& nodes, const Value& root, Reader& reader);
+/// Rules of machines: mount points, rails, places in racks. (machine_rules.cc)
+void checkMachines(const Cluster& cluster, const DeclaredNodes& nodes, const Value& root,
+                   Reader& reader);
 /// Rules of nodes' own networks. (node_network_rules.cc)
 void checkNodeNetworks(const Cluster& cluster, const DeclaredNodes& nodes, const Value& root,
                        Reader& reader);

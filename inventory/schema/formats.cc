@@ -3,6 +3,7 @@
 
 #include "inventory/model/firmware.h"
 #include "inventory/model/opensm_routing.h"
+#include "wire/disk_rule.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -70,6 +71,11 @@ Result<void> checkSha256(std::string_view text) {
 
 /// A group address is no machine's: nothing would ever answer. Source: IEEE 802-2014, 8.2.2
 Result<void> checkMac(std::string_view text) {
+  if (std::ranges::all_of(text, [](char c) { return c == '0' || c == ':' || c == '-'; }))
+    return fail(
+        ErrorCode::InvalidInput,
+        "it is zero, which is what firmware shows for a NIC that is missing; see its label, "
+        "or: ip link");
   const auto second = text.size() < 2 ? '0' : text[1];
   const bool group = std::string_view("13579bdfBDF").find(second) != std::string_view::npos;
   if (!group) return {};
@@ -147,8 +153,10 @@ Result<void> checkDisk(std::string_view text) {
     if (text.starts_with(kind) && text.size() > kind.size() && !hasSpace(text)) return {};
   if (const auto dash = text.find('-'); text.starts_with("size:") && dash != std::string_view::npos)
     if (isDiskSize(text.substr(5, dash - 5)) &&
-        (dash + 1 == text.size() || isDiskSize(text.substr(dash + 1))))
-      return {};
+        (dash + 1 == text.size() || isDiskSize(text.substr(dash + 1)))) {
+      if (wire::DiskRule::parse(text)) return {};
+      return say("no disk is that large and that small: the lower size stands first");
+    }
   return say("write serial:…, wwn:…, smallest or size:LOW-HIGH (size:3TB-, size:400GB-500GB)");
 }
 
@@ -184,6 +192,8 @@ Result<void> checkBmcUrl(std::string_view text) {
   }
   if (rest.ends_with('/')) rest.remove_suffix(1);
   if (rest.find('/') != std::string_view::npos) return say("only the host, without a path");
+  if (rest.find(':') != rest.rfind(':') || rest.starts_with('['))
+    return say("a BMC has an IPv4 address or a name here: give its IPv6 address a name in DNS");
   if (auto colon = rest.find(':'); colon != std::string_view::npos) {
     std::string_view port = rest.substr(colon + 1);
     bool good = !port.empty() && port.size() <= 5 && std::all_of(port.begin(), port.end(), digit);

@@ -76,7 +76,14 @@ class Reader {
     SourceRef where;
   };
 
-  SourceRef at(const Value& value) const { return {file, value.line, value.column}; }
+  SourceRef at(const Value& value) const {
+    return {value.file == 0 ? file : included_.at(value.file - 1u), value.line, value.column};
+  }
+  /// The number of a file that is included, for Value::file.
+  std::uint16_t addFile(std::string shown) {
+    included_.push_back(std::move(shown));
+    return static_cast<std::uint16_t>(included_.size());
+  }
   void error(const Value& value, std::string what, std::string suggestion = {}) {
     ++errors;
     diagnostics.error(at(value), std::move(what), std::move(suggestion));
@@ -94,6 +101,9 @@ class Reader {
   Diagnostics& diagnostics;
   std::size_t errors = 0;
   std::vector<Reference> references;
+
+ private:
+  std::vector<std::string> included_;
 };
 
 /// What a printer carries along.

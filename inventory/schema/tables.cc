@@ -261,6 +261,13 @@ void checkProfile(Profile& profile, const Value& map, Reader& reader) {
 ObjectSpec make_profileSpec() {
   return Table<Profile>("profile", "profile", "What a kind of node should be.")
       .optional("expect", &Profile::expect, object(expectSpec), "Its hardware.")
+      .custom("extends", false, text(kEntryName),
+              "Another profile, whose keys it has where it says nothing itself; a key that it has "
+              "replaces the other's whole.",
+              [](Profile&, const Value& value, const Shape& shape, Reader& reader) {
+                std::string ignored;  // merged before it was read: parse/merge.h
+                readInto(ignored, value, shape, reader);
+              })
       .required("image", &Profile::image, reference("images"), "Its system.")
       .optional("drivers", &Profile::drivers, listOf(reference("drivers")),
                 "Its drivers, in the order of installing.")
@@ -370,6 +377,9 @@ ObjectSpec make_limitsSpec() {
                 "Disks being written; 16384.")
       .optional("restarts", &Limits::restarts, integer(1, kMaxAtOnce),
                 "Machines that go down and come up again; 16384.")
+      .optional("max_unavailable", &Limits::max_unavailable, object(unavailabilitySpec),
+                "How many nodes of a pool, rack, scalable unit or leaf switch one `muster apply` "
+                "may take out of work; it refuses more, which is for `muster rollout`.")
       .spec();
 }
 MUSTER_SPEC(limitsSpec)
@@ -436,6 +446,10 @@ ObjectSpec make_clusterSpec() {
                [](Declaration& all, const Value& value, const Shape& shape, Reader& reader) {
                  readObject(&all.cluster, value, *shape.object(), reader);
                });
+  table.custom("include", false, listOf(text(kPath)),
+               "Files with more of this inventory, relative to its folder: their sections are "
+               "joined with those here.",
+               [](Declaration&, const Value&, const Shape&, Reader&) {});
   table.derives([](const Cluster& cluster, Json& out, const Printer& printer) {
     out.update(printObject(&cluster, *nameSpec(), printer));  // without a level of their own
   });

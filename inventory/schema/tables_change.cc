@@ -70,6 +70,10 @@ ObjectSpec make_unavailabilitySpec() {
                 all.pool = {};
                 readInto(all.pool, value, shape, reader);
               })
+      .prints([](const Unavailability& all, const Printer& printer) -> nlohmann::json {
+        return all.pool.limits() ? printObject(&all.pool, *ceilingSpec(), printer)
+                                 : nlohmann::json();
+      })
       .optional("rack", &Unavailability::rack, object(ceilingSpec), "Of one rack.")
       .optional("su", &Unavailability::su, object(ceilingSpec),
                 "Of one scalable unit of a rail-optimized fabric.")
@@ -77,7 +81,10 @@ ObjectSpec make_unavailabilitySpec() {
                 "Of the nodes on one leaf switch.")
       .spec();
 }
+
+}  // namespace
 MUSTER_SPEC(unavailabilitySpec)
+namespace {
 
 ObjectSpec make_regressionSpec() {
   return Table<RegressionRule>("regression", "regression",

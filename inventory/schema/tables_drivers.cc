@@ -159,7 +159,9 @@ void checkDriver(Driver& driver, const Value& map, Reader& reader) {
   if (driver.verify.empty() && !settings)
     reader.warning(
         map,
-        fmt::format("driver {} verifies nothing: nobody will know whether it runs", driver.name),
+        fmt::format(
+            "driver {} has no `verify`: whether it runs after its installation is not checked",
+            driver.name),
         "add verify: {PROBE: GLOB}");
 }
 

@@ -11,6 +11,7 @@
 #include "lifecycle/model/facet_table.h"
 #include "lifecycle/model/json.h"
 #include "lifecycle/model/orphaned_operation.h"
+#include "lifecycle/model/pool_hold.h"
 
 #include <algorithm>
 
@@ -145,7 +146,7 @@ Task<std::optional<std::string>> ActionRun::guard() {
 /// have put it back to work.
 Task<std::optional<std::string>> ActionRun::guardPool() {
   const Subject subject = action_.facet.subject;
-  const FacetName facet{std::string(kPoolFacet)};
+  const FacetName facet{std::string(kPoolFacet)}, hold{std::string(kPoolHoldFacet)};
   for (Phase* phase : services_.phases) {
     const auto goals = phase->goals(services_.cluster, subject, facts_);
     if (std::none_of(goals.begin(), goals.end(),
@@ -156,9 +157,11 @@ Task<std::optional<std::string>> ActionRun::guardPool() {
       co_return fmt::format("whether {} takes jobs cannot be read: {}", subject.str(),
                             read.error().str());
     for (auto& fact : *read)
-      if (fact.subject == subject && fact.facet == facet && !fact.value.empty())
+      if (fact.subject == subject && (fact.facet == facet || fact.facet == hold) &&
+          !fact.value.empty())
         facts_.put(std::move(fact));
   }
+  if (const auto held = bindingHoldOf(facts_, subject)) co_return poolHoldText(subject, *held);
   if (mayTakeJobs(facts_.value(subject, facet)))
     co_return fmt::format("{} may take jobs and was not drained; plan again", subject.str());
   co_return std::nullopt;

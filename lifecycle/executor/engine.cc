@@ -12,6 +12,7 @@
 #include "lifecycle/executor/apply_run.h"
 #include "lifecycle/executor/exception_boundary.h"
 #include "lifecycle/model/quarantine.h"
+#include "lifecycle/model/unread.h"
 
 #include <boost/system/system_error.hpp>
 #include <nlohmann/json.hpp>
@@ -76,12 +77,20 @@ class Observation {
                 "",
                 fmt::format("{} could not look: {}", phase->name(), seen.error().str())});
       forgetPoolOf(phase, subject);
+      keep(unreadFact(subject, phase->name(), seen.error(), services_.clock.now()));
       co_return;
     }
+    if (auto again = readAgainFact(subject, phase->name(), services_.clock.now());
+        facts_.find(subject, again.facet))
+      keep(std::move(again));
     std::vector<std::string> changes;
     for (auto& fact : *seen) {
       if (fact.value.empty()) continue;
       if (fact.observed_at == WallTime{}) fact.observed_at = services_.clock.now();
+      if (isUnreadFacet(fact.facet)) {
+        keep(std::move(fact));
+        continue;
+      }
       const auto before = facts_.value(fact.subject, fact.facet);
       if (before != fact.value)
         changes.push_back(before
@@ -92,6 +101,13 @@ class Observation {
     }
     tell(subject, changes);
     if (batch_.size() >= kFactsPerCommit) flush();
+  }
+
+  /// Whether something could be read is a fact, too.
+  void keep(Fact fact) {
+    keepSince(fact, facts_);
+    facts_.put(fact);
+    batch_.push_back(std::move(fact));
   }
 
   /// An old place in the pool is no permission to disturb a node: what could not be read now is not

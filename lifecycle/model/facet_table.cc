@@ -64,6 +64,8 @@ constexpr std::array kFacets = {
              Revalidation::None,
              "what still runs there is in `muster events NODE`; the pool's drain policy says what "
              "happens at its deadline"},
+    FacetRow{"pool.hold", "pool"},
+    FacetRow{"pool.override", "pool"},
     FacetRow{"health.", "health", Stage::None, seconds(300), seconds(1800), kNotRecoverable,
              Revalidation::None,
              "watch the node's console: does it come up again? if not, power-cycle it"},
@@ -77,6 +79,7 @@ constexpr std::array kFacets = {
              Revalidation::None, "watch the node's console; `muster events NODE` names the disk"},
     FacetRow{"disk.system", "provision"},
     FacetRow{"left.", "lifecycle"},
+    FacetRow{"unread.", "lifecycle"},
     FacetRow{"monitor.breaker.", "monitor"},
     FacetRow{"discovery", "discovery"},
     FacetRow{"hw.", "provision", Stage::None, seconds(0), seconds(0), kNotRecoverable,

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "inventory/model/cluster.h"
 #include "lifecycle/model/json.h"
+#include "lifecycle/model/unread.h"
 
 #include <algorithm>
 
@@ -19,6 +20,7 @@ using nlohmann::json;
 constexpr const char* kPlanFormat = "muster-plan/1";
 constexpr std::size_t kShownBytes =
     60;  ///< of a file's own words, in an error: they may be any length
+constexpr std::size_t kPieceBytes = 64u << 10;  ///< a call of the library a piece, not three a fact
 constexpr std::size_t kMaxStaleReasons =
     100;  ///< lines; a fleet that changed altogether needs no longer list
 
@@ -96,7 +98,6 @@ Result<std::map<FacetRef, std::string>> factsFromJson(const json& source) {
 }  // namespace
 
 std::string digestOf(const std::map<FacetRef, std::string>& facts) {
-  constexpr std::size_t kPieceBytes = 64u << 10;  // a call of the library a piece, not three a fact
   io::Sha256 sha;
   std::string piece;
   auto add = [&piece](const std::string& text) {  // with its length, so that no two sets of facts
@@ -116,7 +117,43 @@ std::string digestOf(const std::map<FacetRef, std::string>& facts) {
   return sha.finishHex();
 }
 
-std::string Plan::hash() const { return io::sha256Hex(canonical(withoutHash(*this))); }
+/// The bytes of canonical(withoutHash(*this)), piece by piece: the tree of a fleet's plan takes
+/// gigabytes. fromJson compares the two for every saved plan.
+std::string Plan::hash() const {
+  io::Sha256 sha;
+  std::string piece;
+  const auto add = [&](std::string_view text) {
+    piece += text;
+    if (piece.size() < kPieceBytes) return;
+    sha.update(piece.data(), piece.size());
+    piece.clear();
+  };
+  add(R"({"actions":[)");
+  for (const auto& action : actions) {
+    if (&action != &actions.front()) add(",");
+    add(canonical(muster::lifecycle::toJson(action)));
+  }
+  add(R"(],"facts":{)");
+  const Subject* last = nullptr;
+  for (const auto& [facet, value] : facts_used) {
+    const bool is_next = !last || *last != facet.subject;
+    if (last) add(is_next ? "}," : ",");
+    if (is_next) add(canonical(json(facet.subject.str())) + ":{");
+    add(canonical(json(facet.facet.str())) + ":" + canonical(json(value)));
+    last = &facet.subject;
+  }
+  add(last ? "}}," : "},");
+  Plan rest;
+  rest.inventory_digest = inventory_digest;
+  rest.facts_digest = facts_digest;
+  rest.policy = policy;
+  auto others = withoutHash(rest);
+  others.erase("actions");
+  others.erase("facts");
+  add(canonical(others).substr(1));
+  sha.update(piece.data(), piece.size());
+  return sha.finishHex();
+}
 
 std::string Plan::toJson() const {
   auto out = withoutHash(*this);
@@ -165,7 +202,8 @@ std::vector<std::string> staleReasons(const Plan& plan, const inventory::Cluster
   for (const auto& action : plan.actions) subjects.insert(action.facet.subject);
   for (const auto& subject : subjects)
     for (auto& fact : facts.of(subject))
-      now.emplace(FacetRef{fact.subject, fact.facet}, std::move(fact.value));
+      if (!isUnreadFacet(fact.facet))
+        now.emplace(FacetRef{fact.subject, fact.facet}, std::move(fact.value));
   for (const auto& [facet, was] : plan.facts_used) {
     const Fact* fact = facts.find(facet.subject, facet.facet);
     const std::string is = fact ? fact->value : "";

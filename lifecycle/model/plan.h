@@ -16,7 +16,7 @@
 namespace muster::lifecycle {
 
 struct Policy {
-  std::set<Subject> only;           ///< empty: all subjects. The cluster subject is always included
+  std::set<Subject> only;           ///< empty: all subjects. Of the cluster what these rest on
   std::set<NodeName> wipe_allowed;  ///< open, journaled wipe permissions
   /// Set by a plan of some actions only (muster monitor): of the open intents that it
   /// does not name just these are ended, by action id; all others belong to somebody's apply. Not

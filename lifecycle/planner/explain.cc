@@ -8,6 +8,7 @@
 #include "inventory/model/cluster.h"
 #include "lifecycle/model/json.h"
 #include "lifecycle/model/node_state.h"
+#include "lifecycle/model/unread.h"
 
 #include <algorithm>
 
@@ -18,12 +19,7 @@ using nlohmann::json;
 constexpr std::size_t kRecentEvents = 10;
 
 std::string ago(WallTime now, WallTime then) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - then).count();
-  if (seconds < 0) return "just now";
-  if (seconds < 120) return fmt::format("{} s ago", seconds);
-  if (seconds < 2 * 3600) return fmt::format("{} min ago", seconds / 60);
-  if (seconds < 48 * 3600) return fmt::format("{} h ago", seconds / 3600);
-  return fmt::format("{} days ago", seconds / 86400);
+  return now < then ? "just now" : ageText(now, then) + " ago";
 }
 
 std::string seenWords(const ExplainInput& input, const FacetName& facet) {
@@ -118,6 +114,23 @@ void aboutGoal(const ExplainInput& input, const Goal& goal, Explanation& out) {
   out.next_step = action != input.actions.end() ? action->blocked : "`muster apply`";
 }
 
+/// All that is known is as declared, but not all of it can be trusted any more.
+void aboutUnread(const ExplainInput& input, const Unread& unread, Explanation& out) {
+  out.facet = std::string(kUnreadPrefix) + unread.what;
+  out.state = fmt::format("{}: what was seen last is as declared, but {}", out.word,
+                          text(unread, input.now));
+  out.expected = "it can be read";
+  out.observed = unread.code;
+  out.last_evidence = unread.text;
+  out.next_step =
+      unread.code == toString(ErrorCode::Denied)
+          ? fmt::format(
+                "make the BMC's account and the inventory agree (`muster bmc show {0}`), "
+                "then `muster bmc auth reset {0}` and `muster plan --nodes {0}`",
+                input.subject.str())
+          : fmt::format("`muster plan --nodes {}` reads it again", input.subject.str());
+}
+
 /// Whether one of this node's own goals has to be met before this one: then that one is the thing
 /// to look at.
 bool waitsForAnother(const Goal& goal, const std::vector<Goal>& unmet) {
@@ -160,6 +173,8 @@ Explanation explain(const ExplainInput& input) {
   out.subject = input.subject;
   out.word = nodeState(input.subject, input.facts, input.goals, input.findings, input.open);
   out.findings = input.findings;
+  const auto unread = unreadOf(input.facts, input.subject);
+  for (const auto& each : unread) out.stale.push_back(text(each, input.now));
   const auto keep = std::min(input.events.size(), kRecentEvents);
   out.recent.assign(input.events.end() - static_cast<std::ptrdiff_t>(keep), input.events.end());
   auto unmet = inStageOrder(input.goals);
@@ -179,6 +194,8 @@ Explanation explain(const ExplainInput& input) {
     aboutFinding(input, *finding, out);
   else if (first != unmet.end())
     aboutGoal(input, *first, out);
+  else if (!unread.empty())
+    aboutUnread(input, unread.front(), out);
   else
     out.state = fmt::format("{}: everything is as declared", out.word);
   return out;
@@ -201,6 +218,7 @@ std::string Explanation::text() const {
                                 muster::toString(finding.at)));
     line("", finding.what_to_do.empty() ? "" : "→ " + finding.what_to_do);
   }
+  for (const auto& each : stale) line("stale", each);
   for (const auto& goal : unmet) line("not met", goal);
   for (const auto& event : recent)
     line("event",
@@ -223,6 +241,7 @@ std::string Explanation::toJson() const {
                     {"console", console},
                     {"next_step", next_step},
                     {"unmet", unmet},
+                    {"stale", stale},
                     {"rollout", rollout},
                     {"findings", std::move(found)},
                     {"events", std::move(events)}};

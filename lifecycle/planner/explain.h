@@ -37,6 +37,7 @@ struct Explanation {
   std::vector<Finding> findings;
   std::vector<std::string> unmet;  ///< "driver.nvidia: want '575.*', is '570.1' (seen 3 min ago)",
                                    ///< in the order of the stages
+  std::vector<std::string> stale;  ///< what could not be read at the last look, and since when
   std::vector<Event> recent;
   std::string rollout;  ///< where the node stands in a rollout (rollout/status.h); empty: in none
 

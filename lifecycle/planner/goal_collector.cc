@@ -44,6 +44,10 @@ Result<std::vector<GoalCollector::Listed>> GoalCollector::goalsOf(Index rank) {
   goals.reserve(out.size());
   for (auto& listed : out) goals.push_back(&listed.goal);
   resolveStages(goals);
+  if (rank != 0 && !inputs_.policy.only.empty())
+    for (const auto* goal : goals)
+      for (const auto& need : goal->needs)
+        if (need.subject.isCluster()) graph_.cluster_wanted.insert(need.facet);
   if (reads_) reads_->emplace_back(rank, std::move(reads));
   return out;
 }
@@ -129,7 +133,29 @@ Result<void> GoalCollector::collect(const std::vector<Index>& ranks) {
       TRY_OK(keep(rank, std::move(goals)));
     }
   number();
+  chooseClusterGoals();
   return {};
+}
+
+/// From what the nodes need to everything of the cluster that is linked with it, either way: the
+/// cables are compared where the subnet manager that sees them is wanted.
+void GoalCollector::chooseClusterGoals() {
+  const bool is_chosen = inputs_.policy.only.contains(Subject::cluster());
+  for (bool grew = !inputs_.policy.only.empty(); grew;) {
+    const auto before = graph_.cluster_wanted.size();
+    for (const auto& vertex : graph_.vertices) {
+      if (!vertex.goal.facet.subject.isCluster()) continue;
+      auto& wanted = graph_.cluster_wanted;
+      bool is_linked = is_chosen || wanted.contains(vertex.goal.facet.facet);
+      for (const auto& need : vertex.goal.needs)
+        is_linked = is_linked || (need.subject.isCluster() && wanted.contains(need.facet));
+      if (!is_linked) continue;
+      wanted.insert(vertex.goal.facet.facet);
+      for (const auto& need : vertex.goal.needs)
+        if (need.subject.isCluster()) wanted.insert(need.facet);
+    }
+    grew = graph_.cluster_wanted.size() != before;
+  }
 }
 
 /// By (subject, facet), so that nothing below depends on the order in which phases were given or

@@ -31,6 +31,7 @@ class GoalCollector {
   bool needsAreQuiet(const std::vector<Listed>& goals, const Subject& subject) const;
   Result<void> keep(Index rank, std::vector<Listed> goals);
   void number();
+  void chooseClusterGoals();
 
   const PlanInputs& inputs_;
   GoalGraph& graph_;

@@ -7,6 +7,7 @@
 #include "lifecycle/planner/roster.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 namespace muster::lifecycle {
@@ -59,6 +60,9 @@ class GoalGraph {
   std::unordered_map<Index, Index> kept_ranks;  ///< rank → place in subjects
   std::vector<Vertex> vertices;                 ///< by subject, then facet
   std::vector<Index> order;                     ///< vertices, each after those it needs
+  /// Where a policy chooses nodes: the goals of the cluster that those rest on, and what rests on
+  /// these in turn. What belongs to none of the chosen nodes stays as it is.
+  std::set<FacetName> cluster_wanted;
 
   /// Links needs, and finds the order. Errors: Internal (a need that no phase has as a goal, a
   /// circle)

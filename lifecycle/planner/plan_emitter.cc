@@ -2,6 +2,7 @@
 #include "lifecycle/planner/plan_emitter.h"
 
 #include "inventory/model/cluster.h"
+#include "lifecycle/model/unread.h"
 
 namespace muster::lifecycle {
 
@@ -124,7 +125,8 @@ void PlanEmitter::recordFacts(const SubjectState& state,
   }
   if (!acts) return;
   for (const auto& fact : inputs_.facts.view(state.subject))
-    used.insert_or_assign(FacetRef{fact.subject, fact.facet}, fact.value);
+    if (!isUnreadFacet(fact.facet))
+      used.insert_or_assign(FacetRef{fact.subject, fact.facet}, fact.value);
 }
 
 }  // namespace muster::lifecycle

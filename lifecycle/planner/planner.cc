@@ -5,6 +5,7 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/pools.h"
 #include "inventory/model/profile.h"
+#include "lifecycle/model/pool_hold.h"
 #include "lifecycle/planner/plan_emitter.h"
 
 #include <numeric>
@@ -29,6 +30,9 @@ void Planner::decide() {
           vertex.remade_by = wiped ? need : other.remade_by;
       }
     vertex.acts = unmet || vertex.remade_by != kNone;
+    if (!inputs_.policy.only.empty() && vertex.goal.facet.subject.isCluster() &&
+        !graph_.cluster_wanted.contains(vertex.goal.facet.facet))
+      vertex.acts = false;
     if (vertex.acts && !graph_.subjects[vertex.subject].selected) {
       vertex.acts = false;
       vertex.blocked = "this plan leaves it out";
@@ -94,6 +98,8 @@ bool Planner::guardPool(SubjectState& state) {
   const auto& name = state.subject.str();
   const auto pool = inputs_.facts.value(state.subject, FacetName(std::string(kPoolFacet)));
   bool changed = false;
+  if (const auto hold = bindingHoldOf(inputs_.facts, state.subject); any && hold)
+    changed = blockDisturbing(state, poolHoldText(state.subject, *hold));
   if (any && !pool && state.pool != kNone)
     changed = blockDisturbing(state, fmt::format("it is not known whether {} is in its pool; see "
                                                  "`muster why {}` for why the pool did not answer",
@@ -104,8 +110,11 @@ bool Planner::guardPool(SubjectState& state) {
                                            "take it out by hand, or declare the pool",
                                            name));
   if (any && mayTakeJobs(pool) && state.pool != kNone) {
-    auto blocked = std::find_if(state.vertices.begin(), state.vertices.end(), [this](Index i) {
-      return graph_.vertices[i].acts && !graph_.vertices[i].blocked.empty();
+    // Whose drain was overridden joins again by the hand of the person who drained it.
+    const bool is_held = poolHoldOf(inputs_.facts, state.subject).has_value();
+    auto blocked = std::find_if(state.vertices.begin(), state.vertices.end(), [&, this](Index i) {
+      return graph_.vertices[i].acts && !graph_.vertices[i].blocked.empty() &&
+             !(is_held && i == state.pool);
     });
     if (blocked != state.vertices.end())
       changed = blockDisturbing(

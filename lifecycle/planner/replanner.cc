@@ -40,7 +40,8 @@ bool comesFirst(const Action& a, const Action& b) {
 
 Result<Plan> Replanner::plan(const FactSet& facts, const std::set<Subject>& changed) {
   std::set<Index> ranks;
-  bool whole = !valid_ || entangled_;
+  // Which goals of the cluster are wanted depends on all chosen nodes.
+  bool whole = !valid_ || entangled_ || !policy_.only.empty();
   for (const auto& subject : changed)
     if (const Index rank = roster_.rankOf(subject); rank != kNone)
       ranks.insert(rank);  // facts of undeclared nodes are nobody's

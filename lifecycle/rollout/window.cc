@@ -30,7 +30,7 @@ const inventory::Ceiling& ceilingOf(const inventory::Unavailability& all, Domain
   return all.leaf;
 }
 
-std::size_t limitOf(const inventory::Ceiling& ceiling, std::size_t size) {
+std::size_t limitUnder(const inventory::Ceiling& ceiling, std::size_t size) {
   std::size_t limit = size;
   if (ceiling.nodes) limit = std::min(limit, static_cast<std::size_t>(*ceiling.nodes));
   if (ceiling.percent)
@@ -40,6 +40,10 @@ std::size_t limitOf(const inventory::Ceiling& ceiling, std::size_t size) {
 }
 
 }  // namespace
+
+std::size_t limitOf(const inventory::Unavailability& ceilings, DomainKind kind, std::size_t size) {
+  return limitUnder(ceilingOf(ceilings, kind), size);
+}
 
 std::string_view toString(DomainKind kind) {
   switch (kind) {
@@ -83,8 +87,7 @@ Window::Window(std::map<NodeName, std::vector<Domain>> domains,
                   [&](const Domain& domain) { return !ceilingOf(ceilings, domain.kind).limits(); });
     for (const auto& domain : groups) ++groups_[domain].size;
   }
-  for (auto& [domain, group] : groups_)
-    group.limit = limitOf(ceilingOf(ceilings, domain.kind), group.size);
+  for (auto& [domain, group] : groups_) group.limit = limitOf(ceilings, domain.kind, group.size);
 }
 
 std::string Window::whyNot(const NodeName& node) const {

@@ -34,6 +34,9 @@ using LeafSwitchesOf =
 std::map<NodeName, std::vector<Domain>> domainsOf(const inventory::Cluster& cluster,
                                                   const LeafSwitchesOf& leaves);
 
+/// How many of a group of `size` nodes may be out at once; `size` where no ceiling is set.
+std::size_t limitOf(const inventory::Unavailability& ceilings, DomainKind kind, std::size_t size);
+
 class Window {
  public:
   Window(std::map<NodeName, std::vector<Domain>> domains,

@@ -119,6 +119,105 @@ TEST_F(CliTest, aWatchEndsOnASignal) {
   }
 }
 
+/// `muster status --watch | head -1` must not go on for ever, nor clear a screen that is a file.
+TEST_F(CliTest, aWatchEndsWhenNobodyReadsIt) {
+  makeStore();
+  auto command = folder_.command({});
+  command.args = {"-c",
+                  "set -o pipefail; \"$0\" status --watch | grep -q -m1 gpu001; "
+                  "echo ended; \"$0\" status --watch >out & "
+                  "until grep -q gpu002 out; do sleep 0.05; done; kill $!; wait; "
+                  "tr -d '[:print:]\\n' <out | wc -c",
+                  command.program};
+  command.program = "bash";
+  command.timeout = std::chrono::seconds(60);
+  const auto ended = io::runBlocking(command);
+  ASSERT_TRUE(ended) << ended.error().str();
+  EXPECT_EQ(ended->out, "ended\n0\n") << ended->err;
+}
+
+TEST_F(CliTest, statusAndWhyTakeNodesAndFilters) {
+  makeStore();
+  const auto all = folder_.muster({"status"});
+  EXPECT_THAT(all.out, testing::StartsWith("2 nodes: 2 declared\n")) << "the summary first";
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"status", "gpu002"}, {"status", "--rack", "r1", "gpu002"}}) {
+    const auto one = folder_.muster(words);
+    EXPECT_EQ(one.code, kOk) << one.err;
+    EXPECT_THAT(one.out, AllOf(HasSubstr("gpu002"), Not(HasSubstr("gpu001"))));
+  }
+  EXPECT_EQ(folder_.muster({"status", "--state", "in pool"}).out.substr(0, 16),
+            "no node matches\n");
+  EXPECT_THAT(folder_.muster({"status", "--rack", "r9"}).err, HasSubstr("is in rack 'r9'"));
+  EXPECT_THAT(folder_.muster({"status", "--profile", "gpu"}).err, HasSubstr("it has: gpu-node"));
+  EXPECT_THAT(folder_.muster({"status", "--state", "/var/lib/muster"}).err,
+              HasSubstr("muster --state FOLDER"));
+  const auto why = folder_.muster({"why", "gpu[001-002]"});
+  EXPECT_EQ(why.code, kOk) << why.err;
+  EXPECT_THAT(why.out, AllOf(HasSubstr("2 nodes, 1 different answers"),
+                             HasSubstr("gpu[001-002]: declared: enrolled is not as declared")));
+  const auto both = json::parse(folder_.muster({"why", "--rack", "r1", "--json"}).out);
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(both[1]["subject"], "gpu002");
+}
+
+TEST_F(CliTest, aPlanIsGroupedAndBeginsWithWhatItDoes) {
+  makeStore();
+  const auto plan = folder_.muster({"plan", "--no-refresh"});
+  ASSERT_EQ(plan.code, kOk) << plan.err;
+  EXPECT_THAT(plan.out, AllOf(testing::ContainsRegex("^[0-9]+ actions on 2 subjects"),
+                              HasSubstr("gpu[001-002]  (2 nodes)\n  enrolled "),
+                              Not(HasSubstr("\ngpu001\n"))));
+  EXPECT_THAT(folder_.muster({"plan", "--no-refresh", "--expand"}).out,
+              AllOf(HasSubstr("\ngpu001\n"), HasSubstr("\ngpu002\n")));
+  EXPECT_EQ(folder_.muster({"plan", "--no-refresh", "--detailed-exitcode"}).code, 2);
+}
+
+TEST_F(CliTest, linesOfEventsHaveADate) {
+  makeStore();
+  EXPECT_THAT(folder_.muster({"events", "gpu002"}).out,
+              testing::MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z gpu002 .*\n"));
+}
+
+TEST_F(CliTest, personsDrainsAreListedAndOverridden) {
+  makeStore();
+  EXPECT_THAT(folder_.muster({"pool", "holds"}).out, HasSubstr("no person has drained a node"));
+  const auto refused = folder_.muster({"pool", "override", "gpu001", "--reason", "x"});
+  EXPECT_EQ(refused.code, kFailed);
+  EXPECT_THAT(refused.err, HasSubstr("nothing was overridden"));
+  EXPECT_EQ(folder_.muster({"pool", "override", "gpu001"}).code, kUsage) << "no reason";
+}
+
+TEST_F(CliTest, errorsAreJsonWhereJsonIsAskedFor) {
+  makeStore();
+  const auto failed = folder_.muster({"why", "gpu009", "--json"});
+  EXPECT_EQ(failed.code, kFailed);
+  EXPECT_EQ(json::parse(failed.out)["error"]["code"], "not found");
+  EXPECT_THAT(failed.err, HasSubstr("gpu009 is not in the inventory")) << "people see it, too";
+  const auto usage = folder_.muster({"--json", "stauts"});
+  EXPECT_EQ(usage.code, kUsage);
+  EXPECT_THAT(json::parse(usage.out)["error"]["text"].get<std::string>(),
+              HasSubstr("did you mean `muster status`?"));
+  EXPECT_THAT(folder_.muster({"stauts"}).err, HasSubstr("did you mean `muster status`?"));
+}
+
+TEST_F(CliTest, namesForCompletionComeFromTheInventory) {
+  EXPECT_EQ(folder_.muster({"completion", "words", "nodes"}).out, "gpu001\ngpu002\n");
+  EXPECT_EQ(folder_.muster({"completion", "words", "profiles"}).out, "gpu-node\n");
+  EXPECT_EQ(folder_.muster({"completion", "words", "racks"}).out, "r1\n");
+  EXPECT_THAT(folder_.muster({"completion", "bash"}).out, HasSubstr("complete -F _muster muster"));
+  EXPECT_THAT(folder_.muster({"man", "bmc"}).out, HasSubstr(".TH MUSTER-BMC 1"));
+  EXPECT_EQ(folder_.muster({"man", "nosuch"}).code, kFailed);
+}
+
+/// The first sentence of many on metal: which key, and which command.
+TEST_F(CliTest, anAddressThatTheHostLacksIsNamedWithItsKey) {
+  const auto plan = folder_.muster({"plan"});
+  EXPECT_EQ(plan.code, kFailed);
+  EXPECT_THAT(plan.err, AllOf(HasSubstr("networks.provisioning.controller"),
+                              HasSubstr("`ip address add 10.20.0.1/16 dev INTERFACE`")));
+}
+
 TEST_F(CliTest, oldNamesAreRefusedWithTheNewOne) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> renamed{
       {{"keep"}, "muster keep is now muster monitor"},

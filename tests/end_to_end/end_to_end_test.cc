@@ -35,7 +35,8 @@ class EndToEnd : public testing::Test {
                                            .timeout = std::chrono::seconds(300)});
     ASSERT_TRUE(prepared) << prepared.error().str();
     ASSERT_EQ(prepared->code, 0) << prepared->out << prepared->err;
-    replaceInInventory("cluster: {name: demo}", "cluster: {name: e2e}");
+    replaceInInventory("cluster: {name: demo}",
+                       "cluster: {name: e2e}\nlimits: {max_unavailable: {pool: {percent: 100}}}");
     expectOk({"image", "build"});
     expectOk({"lab", "up"});
   }

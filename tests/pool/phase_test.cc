@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pool phase: no certificate, no job; and nobody's drain is undone but our own.
+#include "lifecycle/model/pool_hold.h"
 #include "lifecycle/model/quarantine.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/fakes/fake_process_runner.h"
@@ -72,7 +73,7 @@ class PoolPhaseTest : public ::testing::Test {
   }
   std::string observed() {
     auto facts = runAsync(phase_->observe(Subject(NodeName("gpu001"))));
-    return !facts ? facts.error().str() : facts->size() == 1 ? facts->front().value : "nothing";
+    return !facts ? facts.error().str() : !facts->empty() ? facts->front().value : "nothing";
   }
 
   muster::test::TempFolder folder_;
@@ -114,6 +115,25 @@ TEST_F(PoolPhaseTest, wantsANodeInQuarantineOutWhateverElseIsTrue) {
   EXPECT_EQ(goals[0].want, "drained");
   EXPECT_THAT(goals[0].why, HasSubstr("muster quarantine remove gpu001"));
   EXPECT_EQ(phase_->goals(cluster_, Subject(NodeName("gpu002")), facts)[0].want, "in");
+}
+
+TEST_F(PoolPhaseTest, tellsWhoHasTakenTheNodeOutAndInWhichWords) {
+  const Subject node(NodeName("gpu001"));
+  const auto hold = [&] {
+    FactSet facts;
+    for (auto& fact : runAsync(phase_->observe(node)).value_or(std::vector<Fact>()))
+      facts.put(std::move(fact));
+    return std::pair(poolHoldOf(facts, node), phase_->goals(cluster_, node, facts).at(0).blocked);
+  };
+  EXPECT_EQ(hold(), std::pair(std::optional<std::string>(), std::string()));
+  state_ = "IDLE+DRAIN", reason_ = "dimm swap";
+  const auto [words, blocked] = hold();
+  EXPECT_EQ(words, "'dimm swap'");
+  EXPECT_THAT(blocked, HasSubstr("drained by a person ('dimm swap'); resume it by hand"));
+  reason_ = "";
+  EXPECT_EQ(hold().first, "no reason given");
+  reason_ = "muster: driver nvidia changes";
+  EXPECT_EQ(hold().first, std::nullopt) << "its own drain is nobody's word";
 }
 
 TEST_F(PoolPhaseTest, doesNothingWithoutACertificate) {

@@ -8,7 +8,10 @@
 #include "tests/pool/context.h"
 
 #include "inventory/model/cluster.h"
+#include "lifecycle/model/plan.h"
+#include "lifecycle/model/pool_hold.h"
 #include "pool/scontrol.h"
+#include "tests/fakes/fake_phase.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -93,9 +96,9 @@ class SlurmSystem : public muster::test::RealSlurm {
   }
   std::string observed(const char* node) {
     auto facts = runAsync(phase_->observe(Subject(NodeName(node))));
-    return facts && facts->size() == 1 ? facts->front().value
-           : facts                     ? "nothing"
-                                       : facts.error().str();
+    return facts && !facts->empty() ? facts->front().value
+           : facts                  ? "nothing"
+                                    : facts.error().str();
   }
 
   int slurmd_timeout_s_ = 60;
@@ -215,7 +218,7 @@ TEST_F(SlurmSystem, doesNotUndoAPersonsDrainNorCountASilentNodeIn) {
   looks.push_back(look(*phase_, "gpu001", both[0]));
   looks.push_back(look(*phase_, "gpu002", both[1]));
   ASSERT_TRUE(runAsync(all(std::move(looks)), kLimit));
-  ASSERT_TRUE(both[0].size() == 1 && both[1].size() == 1);
+  ASSERT_TRUE(!both[0].empty() && !both[1].empty());
   EXPECT_EQ(both[0][0].value, "drained");
   EXPECT_THAT(both[0][0].evidence, AllOf(HasSubstr("\"by_person\":true"), HasSubstr("bad fan")));
   EXPECT_EQ(both[1][0].value, "silent");
@@ -231,7 +234,7 @@ TEST_F(SlurmSystem, doesNotUndoWhatAPersonSetDown) {
   restartSlurmd("gpu001");  // it registers, as after a cold start
   const auto persons = [&] {
     const auto facts = runAsync(phase_->observe(Subject(NodeName("gpu001"))));
-    return facts && facts->size() == 1 ? facts->front().evidence : std::string();
+    return facts && !facts->empty() ? facts->front().evidence : std::string();
   };
   EXPECT_EQ(observed("gpu001"), "drained");
   EXPECT_THAT(persons(), AllOf(HasSubstr("\"by_person\":true"), HasSubstr("GPU 3 is out")));
@@ -243,6 +246,65 @@ TEST_F(SlurmSystem, doesNotUndoWhatAPersonSetDown) {
       << "still theirs";
   EXPECT_EQ(observed("gpu002"), "out")
       << "what slurm.conf gives as a reason is nobody's order: " << shown("gpu002");
+}
+
+/// The operator's words from `scontrol update … State=DRAIN` stop a driver change in the plan,
+/// until they resume the node or somebody overrides exactly this drain.
+TEST_F(SlurmSystem, aPersonsDrainStopsWhateverWouldDisturbTheNode) {
+  certificates_.valid.insert(NodeName("gpu001"));
+  ASSERT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "in"))));
+  const Subject node(NodeName("gpu001"));
+  muster::test::FakeWorld world;
+  muster::test::FakePhase drivers("provision", world);
+  drivers.want([](const inventory::Cluster&, const Subject& subject, const FactSet&) {
+    std::vector<Goal> goals;
+    if (subject.str() != "gpu001") return goals;
+    Goal goal;
+    goal.facet = {subject, FacetName("driver.nvidia")};
+    goal.want = "575";
+    goal.disruption = Disruption::Drain;
+    goals.push_back(goal);
+    return goals;
+  });
+  FactSet facts;
+  const auto planned = [&] {
+    for (auto& fact : runAsync(phase_->observe(node)).value_or(std::vector<Fact>()))
+      facts.put(std::move(fact));
+    return makePlan(cluster_, facts, {{node}, {}}, {&drivers, phase_.get()}).value_or(Plan());
+  };
+  const auto driverBlockedBy = [](const Plan& plan) {
+    for (const auto& action : plan.actions)
+      if (action.facet.facet.str() == "driver.nvidia") return action.blocked;
+    return std::string("no action");
+  };
+  EXPECT_EQ(driverBlockedBy(planned()), "");
+
+  const auto drainByHand = [&](const std::string& reason) {
+    ASSERT_EQ(
+        tool("scontrol", {"update", "NodeName=gpu001", "State=DRAIN", "Reason=" + reason})->code,
+        0);
+  };
+  drainByHand("dimm swap");
+  const auto held = planned();
+  EXPECT_THAT(driverBlockedBy(held), AllOf(HasSubstr("'dimm swap', by root, since 20"),
+                                           HasSubstr("muster pool override gpu001")));
+  for (const auto& action : held.actions) EXPECT_NE(action.blocked, "") << action.id;
+
+  const auto words = poolHoldOf(facts, node);
+  ASSERT_TRUE(words);
+  facts.put({node, FacetName(std::string(kPoolOverrideFacet)), *words, {}, "test", ""});
+  const auto overridden = planned();
+  EXPECT_EQ(driverBlockedBy(overridden), "");
+  EXPECT_THAT(overridden.actions.back().blocked, HasSubstr("resume it by hand"))
+      << "the drain itself stays theirs";
+
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // slurmctld's times are whole seconds
+  drainByHand("psu swap");
+  EXPECT_THAT(driverBlockedBy(planned()), HasSubstr("'psu swap'")) << "another drain";
+
+  ASSERT_EQ(tool("scontrol", {"update", "NodeName=gpu001", "State=RESUME"})->code, 0);
+  const auto free = planned();
+  for (const auto& action : free.actions) EXPECT_EQ(action.blocked, "") << action.id;
 }
 
 TEST_F(SlurmSystem, aNodeThatWasRebootedWhileDrainedJoinsAgain) {

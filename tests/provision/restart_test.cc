@@ -6,6 +6,7 @@
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/fakes/fake_bmc.h"
 #include "tests/fakes/fake_netboot.h"
+#include "tests/fakes/memory_store.h"
 #include "tests/provision/clusters.h"
 #include "tests/run_async.h"
 #include "tests/slowed_clock.h"
@@ -127,6 +128,60 @@ TEST_F(RestartsTest, aGuessThatARamOsRunsIsNoLongerInASlowPlace) {
     clock.advance((*step)->after);
   }
   EXPECT_LT(clock.steady() - began, 2 * kRamCallBack);
+}
+
+/// Six restarts of muster were six boots for one inspection.
+TEST_F(RestartsTest, aMusterThatStartsWaitsForTheBootThatItFindsUnderWay) {
+  muster::test::MemoryStore store;
+  const auto log = makeBootLog(store);
+  fleet.fake(kNode).on_power = nullptr;  // it takes its time
+  for (int muster = 0; muster < 6; ++muster) {
+    Restarts anew{fleet, agents, netboot, clock, [](const NodeName&) {}, log.get()};
+    for (int turn = 0; turn < 30; ++turn) {
+      const auto step = muster::test::runAsync(anew.intoRam(kNode, Restarts::Work::None));
+      ASSERT_TRUE(step && *step);
+      clock.advance((*step)->after);
+    }
+  }
+  EXPECT_EQ(netboot.armings[kNode], 1);
+  agents.boot(kNode, wire::Mode::Ram, "boot-1");
+  Restarts last{fleet, agents, netboot, clock, [](const NodeName&) {}, log.get()};
+  const auto step = muster::test::runAsync(last.intoRam(kNode, Restarts::Work::None));
+  ASSERT_TRUE(step);
+  EXPECT_FALSE(*step) << "it is there";
+  EXPECT_FALSE(*log->underWay(kNode)) << "and no boot is under way";
+}
+
+TEST_F(RestartsTest, aBootThatIsFoundGetsNoMoreTimeThanItsOwn) {
+  muster::test::MemoryStore store;
+  const auto log = makeBootLog(store);
+  ASSERT_TRUE(muster::test::runAsync(fleet.fake(kNode).power(bmc::PowerAction::On)));  // and silent
+  ASSERT_TRUE(log->began(kNode, {wire::Mode::Disk, clock.now() - std::chrono::seconds(400)}));
+  Restarts anew{fleet, agents, netboot, clock, [](const NodeName&) {}, log.get()};
+  const auto began = clock.steady();
+  for (int turn = 0; turn < 2000 && netboot.armings[kNode] == 0; ++turn) {
+    const auto step = muster::test::runAsync(anew.intoRam(kNode, Restarts::Work::None));
+    ASSERT_TRUE(step && *step);
+    clock.advance((*step)->after);
+  }
+  EXPECT_GT(clock.steady() - began, std::chrono::seconds(190));
+  EXPECT_LT(clock.steady() - began, std::chrono::seconds(220));
+}
+
+TEST_F(RestartsTest, aMachineThatIsOffIsStartedWhateverTheLogSays) {
+  muster::test::MemoryStore store;
+  const auto log = makeBootLog(store);
+  ASSERT_TRUE(log->began(kNode, {wire::Mode::Ram, clock.now()}));
+  Restarts anew{fleet, agents, netboot, clock, [](const NodeName&) {}, log.get()};
+  ASSERT_TRUE(muster::test::runAsync(anew.intoRam(kNode, Restarts::Work::None)));
+  EXPECT_EQ(netboot.armings[kNode], 1);
+}
+
+TEST_F(RestartsTest, aDamagedBootLogIsSaid) {
+  muster::test::MemoryStore store;
+  ASSERT_TRUE(store.putValue("boot.gpu001", "sideways 2026"));
+  const auto log = makeBootLog(store);
+  EXPECT_EQ(log->underWay(kNode).error().code(), ErrorCode::Corrupt);
 }
 
 TEST_F(RestartsTest, aSystemThatCallsWithARefusedKeyKeepsItsPower) {

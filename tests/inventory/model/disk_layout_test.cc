@@ -19,7 +19,14 @@ using ::testing::IsEmpty;
 class StorageTest : public InventoryTest {
  protected:
   std::vector<std::string> declaring(const std::string& keys) {
-    return complaints("image: noble", "image: noble, " + keys);
+    return lines(loadYaml(with("image: noble", "image: noble, " + keys)));
+  }
+  /// With an image that has the programs of every layout.
+  Loaded loadYaml(std::string yaml) {
+    constexpr std::string_view kPackages = "packages: [linux-generic]";
+    if (const auto at = yaml.find(kPackages); at != std::string::npos)
+      yaml.replace(at, kPackages.size(), "packages: [linux-generic, mdadm, lvm2, cryptsetup]");
+    return InventoryTest::loadYaml(yaml);
   }
   static std::string set(const std::string& keys) { return "storage: {scratch: {" + keys + "}}"; }
 };

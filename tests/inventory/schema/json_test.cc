@@ -110,6 +110,8 @@ TEST(PrintedKeys, areAllButThoseThatOthersHold) {
   see(*clusterSpec());
   EXPECT_THAT(silent, ::testing::UnorderedElementsAre(
                           "inventory.cluster",         // name and bmc_trust stand at the top
+                          "inventory.include",         // their sections are joined
+                          "profile.extends",           // its keys are the profile's own then
                           "driver.preset",             // it filled other keys
                           "firmware-baseline.signer",  // the signature was verified with it
                           "fabric.cables_file",        // cables

@@ -7,6 +7,7 @@
 namespace muster::lifecycle {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -123,6 +124,23 @@ TEST_F(EngineTest, whatWasOpenedAndNeverBegunAsksThePoolAgain) {
       Contains(HasSubstr("gpu001/driver.nvidia: gpu001 may take jobs and was not drained")));
   EXPECT_EQ(world().effects("gpu001/driver.nvidia"), 0);
   EXPECT_THAT(*store_.openIntents(), IsEmpty());
+}
+
+/// The person was faster than the plan: asked again before the first disturbance.
+TEST_F(EngineTest, aPersonsDrainAfterThePlanStopsTheDisturbance) {
+  arrive({"gpu001"});
+  rack_->driver = "575";
+  const auto made = plan();
+  rack_->pool.reads({"pool.hold"});
+  world().set("gpu001/pool.hold", "'dimm swap', by anna");
+  const auto report = apply(made);
+  EXPECT_THAT(report.problems, Contains(AllOf(HasSubstr("gpu001/driver.nvidia"),
+                                              HasSubstr("'dimm swap', by anna"))));
+  EXPECT_EQ(world().effects("gpu001/driver.nvidia"), 0);
+  world().set("gpu001/pool.hold", "none");
+  observe();
+  EXPECT_TRUE(apply(plan()).ok());
+  EXPECT_EQ(world().effects("gpu001/driver.nvidia"), 1);
 }
 
 TEST_F(EngineTest, aPoolThatDoesNotAnswerIsNoPermissionToDisturb) {

@@ -74,6 +74,28 @@ TEST(Planner, takesAFreshNodeThroughEveryStage) {
   for (const auto& action : plan.actions) EXPECT_EQ(action.blocked, "") << action.id;
 }
 
+TEST(Planner, aPersonsDrainBlocksWhatDisturbsAndNothingElse) {
+  Rack rack({"gpu001", "gpu002"});
+  auto facts = freshFacts(rack);
+  facts.put(factOf("gpu001/pool.hold", "'dimm swap', by anna"));
+  const auto held = planOf(rack, facts);
+  for (const auto& id : {"gpu001/firmware.BMC", "gpu001/image"})
+    EXPECT_THAT(find(held, id).blocked,
+                testing::AllOf(HasSubstr("'dimm swap', by anna"),
+                               HasSubstr("muster pool override gpu001 --reason TEXT")))
+        << id;
+  EXPECT_EQ(find(held, "gpu001/enrolled").blocked, "") << "it disturbs nobody";
+  EXPECT_EQ(find(held, "gpu002/image").blocked, "");
+
+  facts.put(factOf("gpu001/pool.override", "'fan', by anna"));
+  EXPECT_NE(find(planOf(rack, facts), "gpu001/image").blocked, "") << "of another drain";
+  facts.put(factOf("gpu001/pool.override", "'dimm swap', by anna"));
+  EXPECT_EQ(find(planOf(rack, facts), "gpu001/image").blocked, "");
+  facts.put(factOf("gpu001/pool.override", "none"));
+  facts.put(factOf("gpu001/pool.hold", "none"));
+  EXPECT_EQ(find(planOf(rack, facts), "gpu001/image").blocked, "");
+}
+
 TEST(Planner, nodesStandInNaturalOrder) {
   Rack rack({"gpu10", "gpu2", "gpu1"});
   auto plan = planOf(rack, freshFacts(rack));
@@ -217,6 +239,28 @@ TEST(Planner, onlyTheChosenSubjectsAndTheClusterAct) {
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code(), ErrorCode::NotFound);
   EXPECT_THAT(plan.error().str(), HasSubstr("gpu003"));
+}
+
+/// `apply --nodes login1` started the subnet manager of a fabric that login1 is not on.
+TEST(Planner, ofTheClusterOnlyWhatTheChosenNodesRestOnActs) {
+  Bare bare({goalOf("@cluster/sm", "1", Disruption::None, {}),
+             goalOf("@cluster/links", "1", Disruption::None, {"@cluster/sm"}),
+             goalOf("@cluster/other", "1", Disruption::None, {}),
+             goalOf("n1/os", "1", Disruption::None, {}),
+             goalOf("n2/ports", "1", Disruption::None, {"@cluster/sm"})});
+  Policy policy;
+  policy.only = {Subject(NodeName("n1"))};
+  EXPECT_THAT(ids(*bare.plan({}, policy)), ElementsAre("n1/os"));
+  policy.only = {Subject(NodeName("n2"))};
+  EXPECT_THAT(ids(*bare.plan({}, policy)), ElementsAre("@cluster/sm", "@cluster/links", "n2/ports"))
+      << "what is linked with it too";
+  FactSet met;
+  met.put(factOf("n2/ports", "1"));
+  EXPECT_THAT(ids(*bare.plan(met, policy)), ElementsAre("@cluster/sm", "@cluster/links"))
+      << "also for a node that has nothing to do";
+  policy.only = {Subject::cluster()};
+  EXPECT_EQ(bare.plan({}, policy)->actions.size(), 3u);
+  EXPECT_EQ(bare.plan()->actions.size(), 5u);
 }
 
 TEST(Planner, whatASubjectLeftOutLacksBlocks) {

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pool_holds.h"
+
+#include "app/actor.h"
+#include "app/effective_cluster.h"
+#include "inventory/model/cluster.h"
+#include "inventory/parse/hostlist.h"
+#include "lifecycle/model/pool_hold.h"
+#include "lifecycle/store/store.h"
+
+namespace muster::app {
+namespace {
+
+using lifecycle::Subject;
+
+const FacetName kHold{std::string(lifecycle::kPoolHoldFacet)};
+const FacetName kOverride{std::string(lifecycle::kPoolOverrideFacet)};
+
+std::optional<PoolHold> holdOf(const lifecycle::FactSet& facts, const NodeName& node) {
+  const Subject subject(node);
+  auto words = lifecycle::poolHoldOf(facts, subject);
+  if (!words) return std::nullopt;
+  PoolHold out{node, std::move(*words), facts.find(subject, kHold)->observed_at, false, {}};
+  const auto* word = facts.find(subject, kOverride);
+  out.overridden = word && word->value == out.hold;
+  if (out.overridden) out.overridden_by = word->source;
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<PoolHold>> poolHolds(const Options& options) {
+  TRY(cluster, loadCluster(options));
+  TRY(store, openStoreForReading(options));
+  TRY(facts, store->facts());
+  std::vector<PoolHold> out;
+  for (const auto& node : cluster.nodes)
+    if (auto hold = holdOf(facts, node.name)) out.push_back(std::move(*hold));
+  return out;
+}
+
+Result<std::vector<PoolHold>> overridePoolHolds(const Options& options, const std::string& nodes,
+                                                const std::string& reason) {
+  TRY(cluster, loadCluster(options));
+  TRY(names, inventory::expandHostlist(nodes));
+  TRY(store, openStoreForWriting(options));
+  TRY(facts, store->facts());
+  std::vector<PoolHold> out;
+  for (const auto& name : names) {
+    const NodeName node(name);
+    if (!cluster.findNode(node))
+      return fail(ErrorCode::NotFound,
+                  fmt::format("node {} is not in the inventory; nothing was overridden", name));
+    auto hold = holdOf(facts, node);
+    if (!hold)
+      return fail(ErrorCode::NotFound,
+                  fmt::format("no person has drained {} as far as muster has seen; nothing was "
+                              "overridden. `muster plan --nodes {}` asks its pool again",
+                              name, name));
+    out.push_back(std::move(*hold));
+  }
+  const auto now = SystemClock().now();
+  for (auto& hold : out) {
+    const Subject subject(hold.node);
+    hold.overridden = true;
+    hold.overridden_by = fmt::format("{}: {}", actorText(), reason);
+    TRY_OK(addNote(*store, subject,
+                   fmt::format("{} overrides the drain by a person ({}): {}", actorText(),
+                               hold.hold, reason)));
+    TRY_OK(store->putFacts({{subject, kOverride, hold.hold, now, hold.overridden_by, ""}}));
+  }
+  return out;
+}
+
+}  // namespace muster::app

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/pool.h"
+
+#include "app/pool_holds.h"
+#include "base/json_output.h"
+#include "base/printable.h"
+
+#include <nlohmann/json.hpp>
+
+#include <iostream>
+
+namespace muster::cli {
+namespace {
+
+nlohmann::json jsonOf(const std::vector<app::PoolHold>& holds) {
+  auto out = nlohmann::json::array();
+  for (const auto& hold : holds)
+    out.push_back({{"node", hold.node.str()},
+                   {"hold", hold.hold},
+                   {"seen_at", muster::toString(hold.seen_at)},
+                   {"overridden", hold.overridden},
+                   {"overridden_by", hold.overridden_by}});
+  return out;
+}
+
+}  // namespace
+
+int poolHolds(const app::Options& options) {
+  const auto holds = app::poolHolds(options);
+  if (!holds) return report(holds.error());
+  if (options.json) {
+    std::cout << jsonText(jsonOf(*holds), 2) << "\n";
+    return kOk;
+  }
+  for (const auto& hold : *holds)
+    std::cout << fmt::format(
+        "{:<12} {} (seen {}){}\n", hold.node.str(), printable(hold.hold),
+        muster::toString(hold.seen_at),
+        hold.overridden ? "; overridden by " + printable(hold.overridden_by) : std::string());
+  if (holds->empty()) std::cout << "no person has drained a node, as far as muster has seen\n";
+  return kOk;
+}
+
+int poolOverride(const app::Options& options, const NodesReasonArgs& args) {
+  const auto holds = app::overridePoolHolds(options, args.nodes, args.reason);
+  if (!holds) return report(holds.error());
+  if (options.json) {
+    std::cout << jsonText(jsonOf(*holds), 2) << "\n";
+    return kOk;
+  }
+  for (const auto& hold : *holds)
+    std::cout << fmt::format(
+        "{}: muster may disturb it although a person has drained it ({}); it takes jobs again when "
+        "that person resumes it\n",
+        hold.node.str(), printable(hold.hold));
+  return kOk;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Seam: which boots muster has begun, beyond the life of a process. A muster that starts finds a
+// machine on and silent: only this tells it that the machine is still on its way.
+#pragma once
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "wire/messages.h"
+
+#include <memory>
+#include <optional>
+
+namespace muster::lifecycle {
+class Store;
+}
+
+namespace muster::provision {
+
+struct BegunBoot {
+  wire::Mode mode = wire::Mode::Ram;
+  WallTime at{};  ///< just before the power was switched
+};
+
+class BootLog {
+ public:
+  virtual ~BootLog() = default;
+  /// Before the power is switched.
+  virtual Result<void> began(const NodeName& node, const BegunBoot& boot) = 0;
+  /// Its system has called, or it was given up.
+  virtual Result<void> ended(const NodeName& node) = 0;
+  /// nullopt: none is under way.
+  virtual Result<std::optional<BegunBoot>> underWay(const NodeName& node) = 0;
+};
+
+/// In the store, one value a node.
+std::unique_ptr<BootLog> makeBootLog(lifecycle::Store& store);
+
+}  // namespace muster::provision

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pool_holds.h"
+
+#include "tests/app/site_folder.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+namespace muster::app {
+namespace {
+
+using ::testing::HasSubstr;
+
+class PoolHolds : public ::testing::Test {
+ protected:
+  void see(const char* node, const char* facet, const char* value) {
+    ASSERT_TRUE(site_.store()->putFacts({{lifecycle::Subject(NodeName(node)), FacetName(facet),
+                                          value, SystemClock().now(), "scontrol show node", ""}}));
+  }
+  SiteFolder site_;
+};
+
+TEST_F(PoolHolds, areListedAndOverriddenForThisDrainOnly) {
+  see("gpu001", "pool.hold", "'dimm swap', by anna");
+  see("gpu002", "pool.hold", "none");
+  auto listed = poolHolds(site_.options());
+  ASSERT_TRUE(listed) << listed.error().str();
+  ASSERT_EQ(listed->size(), 1u);
+  EXPECT_EQ(listed->front().node.str(), "gpu001");
+  EXPECT_FALSE(listed->front().overridden);
+
+  ASSERT_TRUE(overridePoolHolds(site_.options(), "gpu001", "the firmware first"));
+  listed = poolHolds(site_.options());
+  ASSERT_TRUE(listed && listed->size() == 1u);
+  EXPECT_TRUE(listed->front().overridden);
+  EXPECT_THAT(listed->front().overridden_by, HasSubstr(": the firmware first"));
+  const auto events = site_.store()->lastEvents(4, nullptr);
+  ASSERT_TRUE(events);
+  EXPECT_TRUE(std::ranges::any_of(*events, [](const auto& event) {
+    return event.text.find("overrides the drain by a person ('dimm swap', by anna)") !=
+           std::string::npos;
+  }));
+
+  see("gpu001", "pool.hold", "'psu swap', by anna");
+  listed = poolHolds(site_.options());
+  ASSERT_TRUE(listed && listed->size() == 1u);
+  EXPECT_FALSE(listed->front().overridden) << "another drain";
+}
+
+TEST_F(PoolHolds, overridesNoneWhereOneIsNotHeld) {
+  see("gpu001", "pool.hold", "'dimm swap', by anna");
+  for (const auto* nodes : {"gpu[001-002]", "gpu[001,003]"}) {
+    const auto refused = overridePoolHolds(site_.options(), nodes, "x");
+    ASSERT_FALSE(refused) << nodes;
+    EXPECT_EQ(refused.error().code(), ErrorCode::NotFound);
+  }
+  EXPECT_FALSE(poolHolds(site_.options())->front().overridden);
+}
+
+}  // namespace
+}  // namespace muster::app
