@@ -27,9 +27,29 @@ constexpr std::chrono::seconds kOtherControllersPollInterval{10};
 constexpr int kMaxWaitsForOthers = 360;
 constexpr std::size_t kIntentsPerSubject = 500;
 
-/// Shows what the plan does, and asks. Errors: Denied (it takes too many nodes out of work)
+/// The plan's impact on pools as they are now: a run over a few nodes has looked at those only, and
+/// a limit counts all. Errors: a scheduler that cannot be asked
+Result<PlanImpact> currentImpact(Session& session, lifecycle::FactSet facts, const Plan& plan) {
+  const auto& cluster = session.cluster();
+  auto impact = impactOf(cluster, facts, plan, fabric::leavesOf);
+  const auto neighbours = uncheckedNeighbours(cluster, plan.policy, impact, fabric::leavesOf);
+  if (neighbours.empty()) return impact;
+  std::vector<lifecycle::Fact> seen;
+  for (const auto& node : neighbours) {
+    TRY(places, session.controller->run(session.controller->observePool(lifecycle::Subject(node))));
+    for (auto& fact : places) {
+      facts.put(fact);
+      seen.push_back(std::move(fact));
+    }
+  }
+  TRY_OK(session.store().putFacts(seen));
+  return impactOf(cluster, facts, plan, fabric::leavesOf);
+}
+
+/// Shows what the plan does, and asks. Errors: Denied (it takes too many nodes out of work); a
+/// scheduler that cannot be asked
 Result<bool> isApproved(Session& session, const lifecycle::FactSet& facts, const Plan& plan) {
-  const auto impact = impactOf(session.cluster(), facts, plan, fabric::leavesOf);
+  TRY(impact, currentImpact(session, facts, plan));
   session.progress.onImpact(plan, impact);
   TRY_OK(requireWithinLimits(impact));
   if (impact.actions == impact.blocked) return true;

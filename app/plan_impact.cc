@@ -102,6 +102,25 @@ PlanImpact impactOf(const inventory::Cluster& cluster, const lifecycle::FactSet&
   return out;
 }
 
+std::vector<NodeName> uncheckedNeighbours(const inventory::Cluster& cluster,
+                                          const lifecycle::Policy& policy, const PlanImpact& impact,
+                                          const lifecycle::LeafSwitchesOf& leaves) {
+  std::vector<NodeName> out;
+  if (policy.only.empty() || impact.domains.empty()) return out;
+  std::set<lifecycle::Domain> losing;
+  for (const auto& domain : impact.domains) losing.insert(domain.domain);
+  const auto domains = lifecycle::domainsOf(cluster, leaves);
+  for (const auto& node : cluster.nodes) {
+    if (policy.only.contains(Subject(node.name))) continue;
+    const auto its = domains.find(node.name);
+    if (its != domains.end() && std::ranges::any_of(its->second, [&losing](const auto& domain) {
+          return losing.contains(domain);
+        }))
+      out.push_back(node.name);
+  }
+  return out;
+}
+
 std::vector<std::string> exceededLimits(const PlanImpact& impact) {
   std::vector<std::string> out;
   for (const auto& domain : impact.domains)

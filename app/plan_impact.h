@@ -39,6 +39,12 @@ struct PlanImpact {
 PlanImpact impactOf(const inventory::Cluster& cluster, const lifecycle::FactSet& facts,
                     const lifecycle::Plan& plan, const lifecycle::LeafSwitchesOf& leaves);
 
+/// Nodes of those domains that the plan was not asked to look at: their places in the pool are to
+/// be read again before the limits mean anything. Pure; in the order of the inventory.
+std::vector<NodeName> uncheckedNeighbours(const inventory::Cluster& cluster,
+                                          const lifecycle::Policy& policy, const PlanImpact& impact,
+                                          const lifecycle::LeafSwitchesOf& leaves);
+
 /// Why the plan must not be carried out in one go, one line a domain; empty: it may.
 std::vector<std::string> exceededLimits(const PlanImpact& impact);
 /// Errors: Denied (a limit is exceeded; names them and points to a rollout)

@@ -22,6 +22,15 @@ constexpr std::size_t kMaxReasonBytes = 200;
 
 constexpr std::array<std::string_view, 3> kWorkingStates = {"IDLE", "MIXED", "ALLOCATED"};
 // With one of these a node starts no job, whatever its base state says: until somebody resumes it …
+/// What sinfo, and older or patched scontrols, print for a base state with a flag.
+struct CompactState {
+  std::string_view word, base, flag;
+};
+constexpr std::array<CompactState, 4> kCompactStates = {{{"DRAINED", "IDLE", "DRAIN"},
+                                                         {"DRAINING", "ALLOCATED", "DRAIN"},
+                                                         {"FAIL", "IDLE", "FAIL"},
+                                                         {"FAILING", "ALLOCATED", "FAIL"}}};
+
 constexpr std::array<std::string_view, 3> kHeldFlags = {"DRAIN", "FAIL", "INVALID_REG"};
 // … or only until its slurmd registers again.
 constexpr std::array<std::string_view, 5> kAwayFlags = {
@@ -136,10 +145,16 @@ Result<SlurmNode> parseSlurmNode(std::string_view text) {
       node.flags.emplace("NOT_RESPONDING");
       word.remove_suffix(1);
     }
-    if (first)
+    const auto* compact =
+        first ? std::ranges::find(kCompactStates, word, &CompactState::word) : kCompactStates.end();
+    if (compact != kCompactStates.end()) {
+      node.base = compact->base;
+      node.flags.emplace(compact->flag);
+    } else if (first) {
       node.base = word;
-    else
+    } else {
       node.flags.emplace(word);
+    }
   }
   if (auto cpus = fieldOf(text, "CPUAlloc"))
     std::from_chars(cpus->data(), cpus->data() + cpus->size(), node.allocated_cpus);

@@ -121,15 +121,22 @@ _muster() {
   _muster_look "${COMP_WORDS[@]:1:COMP_CWORD-1}"
   COMPREPLY=()
   if [ -n "$mu_value" ]; then
-    [ "$mu_value" = "@file" ] && { COMPREPLY=($(compgen -f -- "$cur")); return; }
-    COMPREPLY=($(compgen -W "$(_muster_words "$mu_value")" -- "$cur"))
+    [ "$mu_value" = "@file" ] && { _muster_offer < <(compgen -f -- "$cur"); return; }
+    _muster_offer < <(_muster_words "$mu_value")
     return
   fi
   case "$cur" in
-    -*) COMPREPLY=($(compgen -W "$mu_options" -- "$cur")) ;;
-    *) if [ "$mu_positional" = "@file" ]; then COMPREPLY=($(compgen -f -- "$cur"))
-       else COMPREPLY=($(compgen -W "$mu_commands $(_muster_words "$mu_positional")" -- "$cur")); fi ;;
+    -*) _muster_offer < <(printf '%s\n' $mu_options) ;;
+    *) if [ "$mu_positional" = "@file" ]; then _muster_offer < <(compgen -f -- "$cur")
+       else _muster_offer < <(printf '%s\n' $mu_commands; _muster_words "$mu_positional"); fi ;;
   esac
+}
+# What stands one a line on the input. Never compgen -W, which expands what names of an inventory hold.
+_muster_offer() {
+  local word
+  while IFS= read -r word; do
+    [[ -n "$word" && "$word" == "$cur"* ]] && COMPREPLY+=("$(printf '%q' "$word")")
+  done
 }
 complete -F _muster muster
 )sh";

@@ -101,6 +101,18 @@ TEST_F(PlanImpactTest, aWholePoolIsRefusedAndPointedToARollout) {
                     HasSubstr("muster rollout start")));
 }
 
+TEST_F(PlanImpactTest, neighboursThatNobodyLookedAtAreNamed) {
+  change("gpu01");
+  EXPECT_THAT(uncheckedNeighbours(cluster_, plan_.policy, impact(), {}), IsEmpty())
+      << "all nodes were looked at";
+  plan_.policy.only = {Subject(NodeName("gpu01")), Subject(NodeName("gpu02"))};
+  const auto neighbours = uncheckedNeighbours(cluster_, plan_.policy, impact(), {});
+  EXPECT_THAT(neighbours, SizeIs(18)) << "the others of its pool; login1 is in none";
+  plan_.actions.clear();
+  EXPECT_THAT(uncheckedNeighbours(cluster_, plan_.policy, impact(), {}), IsEmpty())
+      << "nobody leaves work";
+}
+
 TEST_F(PlanImpactTest, whatIsDrainedAlreadyCounts) {
   change("gpu01");
   see("gpu02", "pool", "drained");

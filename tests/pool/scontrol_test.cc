@@ -44,6 +44,19 @@ TEST(SlurmNode, wouldTakeJobsAsSoonAsItAnswers) {
     EXPECT_FALSE(parseSlurmNode(record(state))->wouldTakeJobs()) << state;
 }
 
+TEST(SlurmNode, compactStatesAreAStateWithAFlag) {
+  const std::string reason = "\n   Reason=dimm swap [anna@2026-11-25T10:00:00]";
+  for (auto state : {"DRAINED", "DRAINING", "FAIL", "FAILING", "DRAINED*"}) {
+    const auto node = parseSlurmNode(record(state, 0, "2026-11-20T15:07:00", reason));
+    ASSERT_TRUE(node) << state;
+    EXPECT_TRUE(node->takenOutByPerson()) << state;
+    EXPECT_FALSE(node->takesJobs()) << state;
+  }
+  EXPECT_TRUE(parseSlurmNode(record("DRAINING"))->hasJobs());
+  EXPECT_FALSE(parseSlurmNode(record("DRAINED"))->hasJobs());
+  EXPECT_TRUE(parseSlurmNode(record("DRAINED"))->draining());
+}
+
 TEST(SlurmNode, hasJobsUntilTheLastOneHasEnded) {
   EXPECT_TRUE(parseSlurmNode(record("ALLOCATED+DRAIN", 1))->hasJobs());
   EXPECT_TRUE(parseSlurmNode(record("MIXED+DRAIN", 1))->hasJobs());

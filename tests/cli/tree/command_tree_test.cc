@@ -133,7 +133,7 @@ class Completion : public ::testing::Test {
     command.program = "bash";
     command.args = {
         "--norc", "-c",
-        fmt::format("muster() {{ [ \"$1 $2\" = 'completion words' ] && echo \"a-$3 b-$3\"; "
+        fmt::format("muster() {{ [ \"$1 $2\" = 'completion words' ] && printf '%s\\n' a-$3 b-$3; "
                     "}}; source {}; COMP_WORDS=(muster {}); "
                     "COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); _muster; echo "
                     "\"${{COMPREPLY[*]}}\"",
@@ -158,6 +158,23 @@ TEST_F(Completion, bashCompletesCommandsOptionsAndNames) {
   EXPECT_THAT(offered("rollout start --on-failure ''"), HasSubstr("roll-back"));
   EXPECT_THAT(offered("plan --jso"), HasSubstr("--json")) << "global options everywhere";
   EXPECT_EQ(offered("nosuch --x"), "\n");
+}
+
+TEST_F(Completion, bashTakesNamesAsTheyAre) {
+  // Racks and pools are what an inventory, a table or a discovery says.
+  const auto mark = (folder_ / "mark").string();
+  const std::string script = fmt::format(
+      "muster() {{ printf '%s\\n' '$(touch {0})' '`touch {0}`' 'row a' '*'; }}; source {1}; "
+      "COMP_WORDS=(muster status --rack ''); COMP_CWORD=3; _muster; printf '%s\\n' "
+      "\"${{COMPREPLY[@]}}\"",
+      mark, (folder_ / "muster.bash").string());
+  io::Command command;
+  command.program = "bash";
+  command.args = {"--norc", "-c", script};
+  const auto ended = io::runBlocking(command);
+  ASSERT_TRUE(ended);
+  EXPECT_FALSE(std::filesystem::exists(mark));
+  EXPECT_THAT(ended->out, AllOf(HasSubstr("row\\ a\n"), HasSubstr("\\*\n"), HasSubstr("touch")));
 }
 
 TEST_F(Completion, theOtherShellsAcceptTheirScript) {
