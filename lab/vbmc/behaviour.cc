@@ -38,9 +38,41 @@ constexpr std::array<ResourceName, 5> kGraceNames = {
 constexpr std::array<ResourceName, 1> kOpenBmcNames = {
     {{"/redfish/v1/UpdateService/upload", "/redfish/v1/UpdateService/update-multipart"}}};
 
+constexpr std::array<std::string_view, 10> kDellTargets = {
+    "None",      "Pxe",       "Floppy",     "Cd",     "Hdd",
+    "BiosSetup", "Utilities", "UefiTarget", "SDCard", "UefiHttp"};
+constexpr std::array<std::string_view, 12> kHpeTargets = {
+    "None",  "Cd",        "Hdd", "Usb",       "SDCard",   "Utilities",
+    "Diags", "BiosSetup", "Pxe", "UefiShell", "UefiHttp", "UefiTarget"};
+constexpr std::array<std::string_view, 10> kSupermicroTargets = {
+    "None", "Pxe", "Floppy", "Cd", "Usb", "Hdd", "BiosSetup", "UsbCd", "UefiBootNext", "UefiHttp"};
+constexpr std::array<std::string_view, 15> kAmiTargets = {
+    "None",       "Pxe",       "Floppy",    "Cd",          "Usb",
+    "Hdd",        "BiosSetup", "Utilities", "Diags",       "UefiShell",
+    "UefiTarget", "SDCard",    "UefiHttp",  "RemoteDrive", "UefiBootNext"};
+constexpr std::array<std::string_view, 8> kBmcwebTargets = {
+    "None", "Pxe", "Hdd", "Cd", "Diags", "BiosSetup", "Usb", "UefiHttp"};
+
+constexpr std::array<MediaDrive, 2> kDellDrives = {
+    {{"1", {"CD", "DVD", "USBStick"}}, {"2", {"CD", "DVD", "USBStick"}}}};
+constexpr std::array<MediaDrive, 2> kHpeDrives = {
+    {{"1", {"Floppy", "USBStick"}}, {"2", {"CD", "DVD"}}}};
+constexpr std::array<MediaDrive, 3> kSupermicroDrives = {
+    {{"VirtualMedia1", {"CD", "DVD", "Floppy", "USBStick"}},
+     {"VirtualMedia2", {"CD", "DVD", "Floppy", "USBStick"}},
+     {"VirtualMedia3", {"CD", "DVD", "Floppy", "USBStick"}}}};
+constexpr std::array<MediaDrive, 2> kAmiDrives = {{{"CD1", {"CD", "DVD"}}, {"HD1", {"USBStick"}}}};
+constexpr std::array<MediaDrive, 1> kBmcwebDrives = {{{"Slot_0", {"CD", "USBStick"}}}};
+
 /// Dell's documents and its iDRAC-Redfish-Scripting; names: capture.
 constexpr Behaviour kIdrac = {
     .names = kDellNames,
+    .dell_system_id = 0x0A6B,
+    .boot_targets = kDellTargets,
+    .led = {LedOwner::System, false, "Lit", "Blinking"},
+    .drives = kDellDrives,
+    .drives_of_system = true,
+    .system_links_drives = true,
     .keeps_finished_tasks = false,
     .staged_state = "Scheduled",
     .new_task_404s = 3,
@@ -52,6 +84,11 @@ constexpr Behaviour kIdrac = {
 
 /// HPE's Redfish documents (flash of firmware, pieces with .compsig); names: capture.
 constexpr Behaviour kIlo = {.names = kNumberedNames,
+                            .boot_targets = kHpeTargets,
+                            .option_ids = OptionIds::Numbers,
+                            .options_can_be_off = false,
+                            .led = {LedOwner::System, false, "Off", "Lit"},
+                            .drives = kHpeDrives,
                             .keeps_finished_tasks = false,
                             .member_ids = MemberIds::Numbers,
                             .flash_state = "Oem/Hpe",
@@ -65,6 +102,12 @@ constexpr Behaviour kIlo = {.names = kNumberedNames,
 /// Supermicro's Redfish guide (OnStartUpdateRequest, Preserve…); names: capture.
 constexpr Behaviour kSupermicro = {
     .names = kNumberedNames,
+    .boot_targets = kSupermicroTargets,
+    .option_paths = false,
+    .led = {LedOwner::System, true, "Off", "Blinking"},
+    .drives = kSupermicroDrives,
+    .system_links_drives = true,
+    .eject_only_when_inserted = true,
     .two_phase = true,
     .stuck_message = "OemFirmwareAlreadyInUpdateMode",
     .oem_rules = kSupermicroRules,
@@ -76,6 +119,13 @@ constexpr Behaviour kSupermicro = {
 constexpr Behaviour kDgx = {.names = kDgxNames,
                             .override_on_settings = true,
                             .if_match_required = true,
+                            .boot_targets = kAmiTargets,
+                            .targets_on_system = false,
+                            .option_ids = OptionIds::Digits,
+                            .option_aliases = true,
+                            .order_if_none_match = true,
+                            .led = {LedOwner::System, false, "Off", "Lit"},
+                            .drives = kAmiDrives,
                             .whole_tray = "/redfish/v1/UpdateService/FirmwareInventory/HGX_0",
                             .copies_in_background = true,
                             .commit_action = "Actions/Oem/#NvidiaUpdateService.CommitImage",
@@ -90,6 +140,8 @@ constexpr Behaviour kGrace = {
     .product = "GB200 NVL",
     .override_on_settings = true,
     .boot_mode = false,
+    .boot_targets = kBmcwebTargets,
+    .drives = {},
     .staged_state = "Stopping",
     .whole_tray = "/redfish/v1/Chassis/HGX_Chassis_0",
     .copies_in_background = true,
@@ -98,10 +150,13 @@ constexpr Behaviour kGrace = {
             "AuxPowerCycle", true}};
 
 /// bmcweb's sources.
-constexpr Behaviour kOpenBmc = {
-    .names = kOpenBmcNames, .staged_state = "Stopping", .goes_back = GoesBack::ByActiveImage};
+constexpr Behaviour kOpenBmc = {.names = kOpenBmcNames,
+                                .boot_targets = kBmcwebTargets,
+                                .drives = kBmcwebDrives,
+                                .staged_state = "Stopping",
+                                .goes_back = GoesBack::ByActiveImage};
 
-constexpr Behaviour kPlain = {};
+constexpr Behaviour kPlain = {.drives_of_system = true, .system_links_drives = true};
 
 constexpr std::array<std::pair<std::string_view, const Behaviour*>, 7> kRows = {
     {{"idrac", &kIdrac},

@@ -4,6 +4,7 @@
 // has wrong shows in a test.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -41,6 +42,29 @@ struct OemRule {
   std::span<const std::string_view> names;  ///< that there are; those of Preserve… keep settings
 };
 
+/// Id of a boot option; its reference is "Boot0001".
+enum class OptionIds { References, Digits, Numbers };
+
+enum class LedOwner { None, System, Chassis };
+
+/// The LED by which people find a machine.
+struct Led {
+  LedOwner owner = LedOwner::None;
+  bool active = false;                        ///< LocationIndicatorActive
+  std::string_view idle = {}, locating = {};  ///< IndicatorLED; "": it has none
+};
+
+/// A drive that the BMC shows to the machine.
+struct MediaDrive {
+  std::string_view id;
+  std::array<std::string_view, 4> types;  ///< "": no more
+};
+
+/// What BootSourceOverrideTarget may be where no capture says more.
+inline constexpr std::array<std::string_view, 5> kUsualBootTargets = {"None", "Pxe", "Hdd", "Cd",
+                                                                      "UefiHttp"};
+inline constexpr std::array<MediaDrive, 1> kUsualDrives = {{{"Cd", {"CD", "DVD"}}}};
+
 /// The vendor's name of what the lab's service calls otherwise.
 struct ResourceName {
   std::string_view inside, outside;  ///< paths from the root
@@ -53,10 +77,25 @@ struct Behaviour {
       true;                       ///< Manufacturer, Model, SerialNumber and EthernetInterfaces of
                                   ///< the system; else chassis, Product and BootOptions say it
   std::string_view product = {};  ///< of the service root; "": none
+  int dell_system_id = 0;         ///< Oem.Dell.DellSystem.SystemID, the kind of machine; 0: none
   // ---- boot override
   bool override_on_settings = false;  ///< only the settings object takes it
   bool if_match_required = false;     ///< a PATCH without If-Match is refused
   bool boot_mode = true;              ///< the system has BootSourceOverrideMode
+  std::span<const std::string_view> boot_targets = kUsualBootTargets;
+  bool targets_on_system = true;  ///< the system lists them, not only its settings object
+  // ---- boot order, which the settings object takes where there is one
+  OptionIds option_ids = OptionIds::References;
+  bool option_paths = true;          ///< options show UefiDevicePath
+  bool option_aliases = false;       ///< and Alias
+  bool options_can_be_off = true;    ///< and BootOptionEnabled
+  bool order_if_none_match = false;  ///< its PATCH comes with If-None-Match
+  // ---- LED, virtual media
+  Led led = {LedOwner::System, true};
+  std::span<const MediaDrive> drives = kUsualDrives;
+  bool drives_of_system = false;          ///< else the manager has them
+  bool system_links_drives = false;       ///< and the system leads there
+  bool eject_only_when_inserted = false;  ///< the action is there only then
   // ---- tasks
   bool keeps_finished_tasks = true;
   std::string_view staged_state = {};  ///< TaskState while an image waits; "": Completed

@@ -4,6 +4,8 @@
 #include "base/ids.h"
 #include "base/io/files.h"
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 
 namespace muster::lab::vbmc {
@@ -44,6 +46,19 @@ Async<std::string> fetchImage(std::string url) {
     co_return fail(ErrorCode::Unavailable,
                    fmt::format("{} answered {}: {}", url, answer.status, answer.body));
   co_return image;
+}
+
+/// A subscriber that does not listen misses the event, as with most BMCs.
+Task<void> deliverEvent(std::string url, std::string body) {
+  constexpr std::chrono::seconds kPatience{10};
+  const auto to = io::Url::parse(url);
+  if (!to) co_return;
+  auto client = io::makeHttpClient({.accept_first = true});
+  io::HttpRequest request{.method = "POST", .url = *to, .body = std::move(body)};
+  request.headers["Content-Type"] = "application/json";
+  request.timeout = kPatience;
+  const auto sent = co_await client->send(std::move(request));
+  if (!sent) logWarning("vbmc", "an event was not delivered: {}", sent.error().str());
 }
 
 }  // namespace
@@ -89,6 +104,9 @@ Result<std::unique_ptr<BmcHost>> BmcHost::make(asio::any_io_executor executor, C
   options.went_away = [raw = host.get()] { raw->server_.reset(); };
   options.came_back = [raw = host.get()] {
     if (auto up = raw->listen(); !up) logWarning("vbmc", "{}", up.error().str());
+  };
+  options.deliver = [raw = host.get()](std::string url, std::string body) {
+    asio::co_spawn(raw->executor_, deliverEvent(std::move(url), std::move(body)), asio::detached);
   };
   options.new_identity = [raw = host.get(), folder,
                           name = config.domain.name](const io::TlsIdentity& identity) {

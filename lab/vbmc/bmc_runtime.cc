@@ -22,7 +22,9 @@ BmcRuntime::BmcRuntime(Clock& clock_in, Workers& workers_in, Machine& machine_in
       guard(clock_in, options.account, options.logins) {
   guard.setFailedLogins(state.failed_logins);
   if (!state.account_sha256.empty())
-    guard.setAccount({options.account.username, state.account_salt, state.account_sha256});
+    guard.setAccount(LoginGuard::kFirstAccount, {options.account.username, state.account_salt,
+                                                 state.account_sha256, "Administrator"});
+  for (const auto& [id, account] : state.accounts) guard.setAccount(id, account);
 }
 
 void BmcRuntime::save() {
@@ -91,7 +93,7 @@ std::string BmcRuntime::slotOf(const std::string& id) const {
 std::string BmcRuntime::componentAt(const std::string& asked) const {
   const auto uri = inside(asked);
   if (uri == kManager) return std::string(options.vendor_profile->bmc);
-  if (uri == kBios) return "BIOS";
+  if (uri == kBios) return std::string(options.vendor_profile->bios);
   return uri.starts_with(kInventory + "/") ? slotOf(uri.substr(kInventory.size() + 1))
                                            : std::string();
 }
@@ -104,9 +106,18 @@ bool BmcRuntime::copying(const std::string& component) const {
 
 std::string BmcRuntime::etagOf(const std::string& path) const {
   std::string key = path;
-  if (path.starts_with(kSystem))
+  if (path.starts_with(kSystem)) {
     key += state.boot_once +
            fmt::format("{}{}", fmt::join(state.staged_bios, ","), fmt::join(state.bios, ","));
+    key +=
+        fmt::format("{}{}{}{}{}", state.boot_uri, state.locating, fmt::join(state.boot_order, ","),
+                    fmt::join(state.staged_boot_order, ","), fmt::join(state.boot_disabled, ","));
+  }
+  if (path.starts_with(kChassis)) key += fmt::format("{}", state.locating);
+  if (path.starts_with(kAccounts))
+    for (const auto& [id, account] : guard.accounts())
+      key += fmt::format("{} {} {} {} {},", id, account.username, account.salt, account.role,
+                         account.enabled);
   if (path == kInventory) key += fmt::format("{}", fmt::join(inventoryIds(), ","));
   return fmt::format("\"{:016x}\"", std::hash<std::string>()(key));
 }

@@ -31,6 +31,8 @@ struct Identity {
   std::vector<std::string>
       gpu_models;       ///< shown as processors; their serials follow from the node's
   std::string bmc_mac;  ///< of the BMC's own NIC; empty: it shows none
+  std::vector<std::string> other_systems =
+      {};  ///< on disks that nobody asked about: what the machine's firmware could start as well
 };
 
 /// Of the machine's serial console: where the owner serves it by SSH.
@@ -68,6 +70,8 @@ struct ServiceOptions {
   /// Called when the BMC goes away and when it is back; the owner closes and opens the listener.
   std::function<void()> went_away = [] {};
   std::function<void()> came_back = [] {};
+  /// Sends an event to a subscriber; empty: nobody is told but by the stream.
+  std::function<void(std::string url, std::string body)> deliver = {};
   /// Called when a certificate was installed; new connections show it from then on.
   std::function<void(io::TlsIdentity)> new_identity = [](const io::TlsIdentity&) {};
 };

@@ -48,6 +48,15 @@ Result<BmcState> BmcState::load(const std::filesystem::path& file,
     state.bios_job = root.value("bios_job", false);
     state.violations = root.value("violations", state.violations);
     state.log = root.value("log", state.log);
+    state.boot_order = root.value("boot_order", state.boot_order);
+    state.staged_boot_order = root.value("staged_boot_order", state.staged_boot_order);
+    state.boot_disabled = root.value("boot_disabled", state.boot_disabled);
+    state.locating = root.value("locating", false);
+    for (const auto& [drive, medium] : root.value("media", json::object()).items())
+      state.media[drive] = {medium.at("image"), medium.at("write_protected")};
+    for (const auto& [id, account] : root.value("accounts", json::object()).items())
+      state.accounts[id] = {account.at("name"), account.at("salt"), account.at("sha256"),
+                            account.at("role"), account.at("enabled")};
     return state;
   } catch (const json::exception& problem) {
     return fail(ErrorCode::Corrupt,
@@ -61,7 +70,22 @@ Result<void> BmcState::save(const std::filesystem::path& file) const {
     components[name] = {{"version", slot.version},           {"staged", slot.staged_version},
                         {"previous", slot.previous_version}, {"uploads", slot.uploads},
                         {"flashes", slot.flashes},           {"broken", slot.broken}};
+  json drives = json::object(), others = json::object();
+  for (const auto& [drive, medium] : media)
+    drives[drive] = {{"image", medium.image}, {"write_protected", medium.write_protected}};
+  for (const auto& [id, account] : accounts)
+    others[id] = {{"name", account.username},
+                  {"salt", account.salt},
+                  {"sha256", account.password_sha256},
+                  {"role", account.role},
+                  {"enabled", account.enabled}};
   json root = {{"components", components},
+               {"boot_order", boot_order},
+               {"staged_boot_order", staged_boot_order},
+               {"boot_disabled", boot_disabled},
+               {"locating", locating},
+               {"media", drives},
+               {"accounts", others},
                {"boot_once", boot_once},
                {"failed_logins", failed_logins},
                {"starts", starts},

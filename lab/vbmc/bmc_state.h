@@ -3,6 +3,7 @@
 // One JSON file a node.
 #pragma once
 
+#include "lab/vbmc/login_guard.h"
 #include "lab/vbmc/vendor_profile.h"
 
 #include "base/result.h"
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,11 +28,23 @@ struct Slot {
   bool broken = false;  ///< the running image left it worse: it shows no version
 };
 
+/// What is in a virtual drive.
+struct Medium {
+  std::string image;  ///< URI
+  bool write_protected = true;
+};
+
 struct BmcState {
-  std::map<std::string, Slot> slots;  ///< by FirmwareInventory Id
-  std::string boot_once = "None";     ///< Redfish's word: None, Pxe, Hdd, UefiHttp
-  bool boot_lasts = false;            ///< for all boots
-  std::string boot_uri;               ///< of UefiHttp
+  std::map<std::string, Slot> slots;           ///< by FirmwareInventory Id
+  std::string boot_once = "None";              ///< Redfish's word: None, Pxe, Hdd, UefiHttp, …
+  bool boot_lasts = false;                     ///< for all boots
+  std::string boot_uri;                        ///< of UefiHttp
+  std::vector<std::string> boot_order;         ///< references; what it lacks comes last
+  std::vector<std::string> staged_boot_order;  ///< from the next start on; empty: nothing waits
+  std::set<std::string> boot_disabled;         ///< options that are skipped
+  bool locating = false;                       ///< the LED tells where the machine is
+  std::map<std::string, Medium> media;         ///< by the drive's id
+  std::map<std::string, Account> accounts;     ///< by id, without the first
   std::string account_salt,
       account_sha256;               ///< of a password that was changed; empty: as the lab gave it
   std::uint64_t failed_logins = 0;  ///< ever

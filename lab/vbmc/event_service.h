@@ -20,6 +20,12 @@ class EventService {
 
   void report(const std::string& severity, const std::string& message, SentEvent told);
   std::optional<nlohmann::json> resource(const std::string& path) const;
+  /// A new subscription. Source: DSP0266 14.1, DSP2046 EventDestination
+  io::ServerResponse subscribe(const io::ServerRequest& request);
+  /// One of its subscriptions, or its test event. Nullopt: neither.
+  std::optional<io::ServerResponse> post(const io::ServerRequest& request, const std::string& path);
+  std::optional<io::ServerResponse> remove(const std::string& path);
+
   /// The first answer of a new client only says where the stream stands, so that it misses nothing
   /// from then on.
   Task<io::ServerResponse> stream(io::ServerRequest request);
@@ -30,7 +36,14 @@ class EventService {
     std::string created, severity, message;
   };
 
+  struct Subscription {
+    std::string destination, context;
+  };
+  static nlohmann::json eventBody(const Event& event);
+
   BmcRuntime& bmc_;
+  std::map<std::string, Subscription> subscriptions_;  ///< by id; gone with a restart of the BMC
+  std::uint64_t last_subscription_ = 0;
   std::deque<Event> events_;
   std::uint64_t last_event_ = 0;
 };

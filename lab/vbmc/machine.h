@@ -16,6 +16,7 @@ struct StartOptions {
   /// first.
   BootDevice first = BootDevice::Disk;
   std::string bios_version;  ///< what SMBIOS tells the guest
+  std::string cd = {};       ///< URI of a virtual CD that is tried before both; "": none
 };
 
 class Machine {

@@ -15,7 +15,9 @@ inline const std::string kRoot = "/redfish/v1";
 inline const std::string kSystem = kRoot + "/Systems/system";
 inline const std::string kManager = kRoot + "/Managers/bmc";
 inline const std::string kSessions = kRoot + "/SessionService/Sessions";
-inline const std::string kAccount = kRoot + "/AccountService/Accounts/1";
+inline const std::string kAccounts = kRoot + "/AccountService/Accounts";
+inline const std::string kAccount = kAccounts + "/1";
+inline const std::string kRoles = kRoot + "/AccountService/Roles";
 inline const std::string kInventory = kRoot + "/UpdateService/FirmwareInventory";
 inline const std::string kUpload = kRoot + "/UpdateService/upload";
 inline const std::string kSimpleUpdate =
@@ -34,6 +36,10 @@ inline const std::string kHpeHttpsCert = kHpeSecurity + "/HttpsCert";
 inline const std::string kHttpsCertificate = kManager + "/NetworkProtocol/HTTPS/Certificates/1";
 inline const std::string kEventService = kRoot + "/EventService";
 inline const std::string kEventStream = kEventService + "/SSE";
+inline const std::string kSubscriptions = kEventService + "/Subscriptions";
+inline const std::string kTestEvent = kEventService + "/Actions/EventService.SubmitTestEvent";
+inline const std::string kMetadata = kRoot + "/$metadata";
+inline const std::string kServiceDocument = kRoot + "/odata";
 inline const std::string kFaults = "/lab/faults";
 
 inline nlohmann::json messageJson(const std::string& id, const std::string& text,

@@ -5,13 +5,13 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "lab/vbmc/messages.h"
+#include "lab/vbmc/patch_body.h"
+#include "lab/vbmc/protocol.h"
 #include "lab/vbmc/resource_names.h"
 
 #include <fmt/ranges.h>
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
-
-#include <array>
 
 namespace muster::lab::vbmc {
 
@@ -20,7 +20,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::chrono::milliseconds kMaxLatency{600'000};
-constexpr std::array kBootTargets = {"None", "Pxe", "Hdd", "UefiHttp"};
 
 std::string tidyPath(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
@@ -28,8 +27,11 @@ std::string tidyPath(std::string path) {
 }
 
 bool open(const std::string& method, const std::string& path) {
-  if (method == "GET" && (path == "/redfish" || path == kRoot)) return true;
-  return method == "POST" && path == kSessions;
+  const bool reads = method == "GET" || method == "HEAD";
+  if (reads &&
+      (path == "/redfish" || path == kRoot || path == kMetadata || path == kServiceDocument))
+    return true;
+  return method == "POST" && (path == kSessions || path == kSessions + "/Members");
 }
 
 /// Name and password of an Authorization: Basic header.
@@ -142,7 +144,10 @@ Task<io::ServerResponse> RedfishService::handle(io::ServerRequest request) {
   if (rule && rule->status != 0 && !rule->after)
     co_return redfishError(rule->status, "Base.1.8.GeneralError",
                            "A fault was set for this request.");
-  auto response = co_await serve(std::move(request), path);
+  const auto method = request.method;
+  auto refused = path == kFaults ? std::nullopt : refuseProtocol(request);
+  auto response = refused ? std::move(*refused) : co_await serve(std::move(request), path);
+  addProtocolHeaders(response, method, methodsOf(path));
   if (rule && rule->drop) dropConnection();
   if (rule && rule->status != 0)
     co_return redfishError(rule->status, "Base.1.8.GeneralError",
@@ -159,9 +164,16 @@ Task<io::ServerResponse> RedfishService::handle(io::ServerRequest request) {
 }
 
 Task<io::ServerResponse> RedfishService::serve(io::ServerRequest request, std::string path) {
-  if (path == "/redfish" || path == kRoot || (request.method == "POST" && path == kIloUpload)) {
-  } else if (!open(request.method, path)) {
-    if (auto refusal = refuseUnknown(request)) co_return std::move(*refusal);
+  Caller caller;
+  const bool uploads = request.method == "POST" && path == kIloUpload;
+  if (path == kRoot && request.method != "GET" && request.method != "HEAD")
+    co_return refuseMethod(request.method, path);
+  if (!uploads && !open(request.method, path)) {
+    if (auto refusal = refuseUnknown(request, caller)) co_return std::move(*refusal);
+    if (!accounts_.permits(caller, request.method, path))
+      co_return redfishError(403, "Base.1.8.InsufficientPrivilege",
+                             "The role of this account does not allow it.",
+                             "Ask with an account of another role.");
   }
   if (path == kFaults) co_return setFaults(request);
   if (request.method == "GET" && path == kEventStream &&
@@ -174,13 +186,41 @@ Task<io::ServerResponse> RedfishService::serve(io::ServerRequest request, std::s
   if (request.method == "POST") {
     co_return co_await post(std::move(request), path);
   }
-  if (request.method == "PATCH") co_return patch(request, path);
-  if (request.method == "DELETE" && path.starts_with(kSessions + "/"))
-    co_return bmc_.guard.logout(path.substr(kSessions.size() + 1)) ? noContent() : notFound(path);
-  if (request.method == "DELETE" && path.starts_with(kJobs + "/"))
-    co_return intake_.deleteJob(path);
-  co_return redfishError(405, "Base.1.8.OperationNotAllowed",
-                         fmt::format("{} is not possible on {}.", request.method, path));
+  if (request.method == "PATCH") co_return patch(request, path, caller);
+  if (request.method == "DELETE") co_return remove(path);
+  co_return refuseMethod(request.method, path);
+}
+
+std::vector<std::string> RedfishService::methodsOf(const std::string& path) const {
+  const bool action = path.find("/Actions/") != std::string::npos;
+  if (action || path == kUpload || path == kIloUpload || path == kSimpleUpdate) return {"POST"};
+  if (path == "/redfish" || path == kRoot || path == kMetadata || path == kServiceDocument)
+    return {"GET", "HEAD"};
+  if (path == kEventStream) return {"GET"};
+  std::vector<std::string> methods = {"GET", "HEAD"};
+  if (path == kSessions || path == kAccounts || path == kSubscriptions)
+    methods.emplace_back("POST");
+  if (accounts_.isAccount(path) || boot_.takes(path) || path == kBios + "/Settings" ||
+      (path == kManager && bmc_.behaviour.goes_back == GoesBack::ByActiveImage))
+    methods.emplace_back("PATCH");
+  for (const auto& members : {kSessions, kAccounts, kSubscriptions, kJobs})
+    if (path.starts_with(members + "/")) methods.emplace_back("DELETE");
+  return methods;
+}
+
+io::ServerResponse RedfishService::refuseMethod(const std::string& method,
+                                                const std::string& path) const {
+  return redfishError(405, "Base.1.8.OperationNotAllowed",
+                      fmt::format("{} is not possible on {}.", method, path));
+}
+
+io::ServerResponse RedfishService::remove(const std::string& path) {
+  if (path.starts_with(kSessions + "/"))
+    return bmc_.guard.logout(path.substr(kSessions.size() + 1)) ? noContent() : notFound(path);
+  if (path.starts_with(kJobs + "/")) return intake_.deleteJob(path);
+  if (accounts_.isAccount(path)) return accounts_.remove(path);
+  if (auto done = events_.remove(path)) return std::move(*done);
+  return resources_.find(path, true) ? refuseMethod("DELETE", path) : notFound(path);
 }
 
 /// Not Redfish: how the lab makes this BMC misbehave.
@@ -192,12 +232,17 @@ io::ServerResponse RedfishService::setFaults(const io::ServerRequest& request) {
              : redfishError(400, "Base.1.8.PropertyValueError", set.error().text());
 }
 
-std::optional<io::ServerResponse> RedfishService::refuseUnknown(const io::ServerRequest& request) {
+std::optional<io::ServerResponse> RedfishService::refuseUnknown(const io::ServerRequest& request,
+                                                                Caller& caller) {
   auto token = headerOf(request.headers, "X-Auth-Token");
-  if (!token.empty() && bmc_.guard.find(token)) return std::nullopt;
+  if (!token.empty())
+    if (const auto* session = bmc_.guard.find(token)) {
+      caller = {session->account, session->id};
+      return std::nullopt;
+    }
   auto answer = LoginAnswer::WrongPassword;
   if (auto basic = basicCredentials(request.headers)) {
-    answer = bmc_.guard.check(basic->first, basic->second);
+    answer = bmc_.guard.check(basic->first, basic->second, caller.account);
     bmc_.save();
     if (answer == LoginAnswer::Accepted) return std::nullopt;
   }
@@ -211,6 +256,16 @@ Task<io::ServerResponse> RedfishService::get(std::string target) {
     for (auto& [id, task] : bmc_.tasks)
       if (path.ends_with("/" + task.job) && task.young_reads > 0 && task.young_reads-- > 0)
         co_return notFound(path);
+  if (path == kServiceDocument)
+    co_return io::ServerResponse::json(200,
+                                       jsonText(serviceDocument(*resources_.find(kRoot, false))));
+  if (path == kMetadata) {
+    auto response = io::ServerResponse::text(
+        200, metadataDocument(typesBelow(
+                 kRoot, [this](const std::string& at) { return resources_.find(at, true); })));
+    response.headers["Content-Type"] = "application/xml";
+    co_return response;
+  }
   const auto on = co_await bmc_.machine.isOn();
   if (!on && path == kSystem)
     co_return redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", on.error().str());
@@ -224,6 +279,8 @@ Task<io::ServerResponse> RedfishService::get(std::string target) {
   renameOutside(*found, bmc_.behaviour.names);
   auto response = io::ServerResponse::json(200, found->dump());
   response.headers["ETag"] = bmc_.etagOf(path);
+  if (auto schema = describedBy(*found); !schema.empty())
+    response.headers["Link"] = std::move(schema);
   co_return response;
 }
 
@@ -243,6 +300,12 @@ io::ServerResponse RedfishService::expand(json collection, bool on) const {
 std::optional<io::ServerResponse> RedfishService::refuseOldEtag(const io::ServerRequest& request,
                                                                 const std::string& path) const {
   const auto given = headerOf(request.headers, "If-Match");
+  if (bmc_.behaviour.order_if_none_match && path == kSystemSettings &&
+      request.body.find("\"BootOrder\"") != std::string::npos)
+    return headerOf(request.headers, "If-None-Match").empty()
+               ? std::optional(redfishError(428, "Base.1.8.PreconditionRequired",
+                                            "If-None-Match is needed for the boot order."))
+               : std::nullopt;
   if (given.empty() && bmc_.behaviour.if_match_required)
     return redfishError(428, "Base.1.8.PreconditionRequired", "If-Match is needed.");
   if (!given.empty() && given != "*" && given != bmc_.etagOf(path))
@@ -250,22 +313,30 @@ std::optional<io::ServerResponse> RedfishService::refuseOldEtag(const io::Server
   return std::nullopt;
 }
 
-io::ServerResponse RedfishService::patch(const io::ServerRequest& request,
-                                         const std::string& path) {
-  const auto& boots = bmc_.behaviour.override_on_settings ? kSystemSettings : kSystem;
-  if (path == kAccount) {
-    if (auto refusal = refuseOldEtag(request, path)) return std::move(*refusal);
-    return trust_.patchAccount(request);
-  }
-  if (path == kManager && bmc_.behaviour.goes_back == GoesBack::ByActiveImage) {
-    if (auto refusal = refuseOldEtag(request, path)) return std::move(*refusal);
-    return patchManager(request);
-  }
-  if (path != boots && path != kBios + "/Settings")
-    return redfishError(405, "Base.1.8.OperationNotAllowed",
-                        fmt::format("PATCH is not possible on {}.", path));
+io::ServerResponse RedfishService::patch(const io::ServerRequest& request, const std::string& path,
+                                         const Caller& caller) {
+  if (!resources_.find(path, true)) return notFound(path);
+  const auto on_manager = path == kManager && bmc_.behaviour.goes_back == GoesBack::ByActiveImage;
+  if (!accounts_.isAccount(path) && !on_manager && !boot_.takes(path) &&
+      path != kBios + "/Settings")
+    return refuseMethod("PATCH", path);
   if (auto refusal = refuseOldEtag(request, path)) return std::move(*refusal);
-  return path == boots ? patchSystem(request) : patchBios(request);
+  io::ServerResponse response;
+  if (accounts_.isAccount(path)) {
+    response = accounts_.patch(request, path, caller);
+  } else if (on_manager) {
+    response = patchManager(request);
+  } else if (path == kBios + "/Settings") {
+    response = patchBios(request);
+  } else {
+    response = boot_.patch(request, path, [&] {
+      auto now = *resources_.find(path, false);
+      renameOutside(now, bmc_.behaviour.names);
+      return now;
+    });
+  }
+  if (response.status < 300) response.headers["ETag"] = bmc_.etagOf(path);
+  return response;
 }
 
 /// Another of its images runs after the next reset of the BMC.
@@ -310,17 +381,19 @@ io::ServerResponse RedfishService::patchBios(const io::ServerRequest& request) {
 }
 
 Task<io::ServerResponse> RedfishService::post(io::ServerRequest request, std::string path) {
+  constexpr std::string_view kMembers = "/Members";  // DSP0266 7.9: the same as the collection
+  if (path.ends_with(kMembers)) path.resize(path.size() - kMembers.size());
   if (path == kSessions) co_return login(request);
+  if (path == kAccounts) co_return accounts_.create(request);
+  if (auto answer = media_.post(request, path)) co_return std::move(*answer);
+  if (auto answer = events_.post(request, path)) co_return std::move(*answer);
   if (auto answer = intake_.post(request, path)) co_return std::move(*answer);
   if (auto answer = trust_.post(request, path)) co_return std::move(*answer);
   if (path == kManager + "/Actions/Manager.Reset") co_return resetManager(request);
   if (path == kSystem + "/Actions/ComputerSystem.Reset" || isVendorCut(bmc_.behaviour.cut, path)) {
     co_return co_await resetSystem(std::move(request));
   }
-  co_return resources_.find(path, false)
-      ? redfishError(405, "Base.1.8.OperationNotAllowed",
-                     fmt::format("POST is not possible on {}.", path))
-      : notFound(path);
+  co_return resources_.find(path, false) ? refuseMethod("POST", path) : notFound(path);
 }
 
 io::ServerResponse RedfishService::login(const io::ServerRequest& request) {
@@ -339,27 +412,6 @@ io::ServerResponse RedfishService::login(const io::ServerRequest& request) {
   response.headers["X-Auth-Token"] = session.token;
   response.headers["Location"] = path;
   return response;
-}
-
-io::ServerResponse RedfishService::patchSystem(const io::ServerRequest& request) {
-  auto body = jsonOrNone(request.body, kRequestJson);
-  if (!body.is_object() || !body.contains("Boot") || !body["Boot"].is_object())
-    return redfishError(400, "Base.1.8.PropertyMissing",
-                        "Only Boot can be changed on this system.");
-  auto target = stringAt(body["Boot"], "BootSourceOverrideTarget"),
-       enabled = stringAt(body["Boot"], "BootSourceOverrideEnabled");
-  if (target.empty()) target = enabled == "Disabled" ? "None" : bmc_.state.boot_once;
-  if (enabled.empty()) enabled = target == "None" ? "Disabled" : "Once";
-  if (std::find(kBootTargets.begin(), kBootTargets.end(), target) == kBootTargets.end())
-    return badValue("BootSourceOverrideTarget", target);
-  if (enabled != "Once" && enabled != "Continuous" && enabled != "Disabled")
-    return badValue("BootSourceOverrideEnabled", enabled);
-  bmc_.state.boot_once = enabled == "Disabled" ? "None" : target;
-  bmc_.state.boot_lasts = enabled == "Continuous";
-  if (auto uri = stringAt(body["Boot"], "HttpBootUri"); !uri.empty())
-    bmc_.state.boot_uri = std::move(uri);
-  bmc_.save();
-  return noContent();
 }
 
 io::ServerResponse RedfishService::resetManager(const io::ServerRequest& request) {
@@ -426,14 +478,12 @@ Async<void> RedfishService::startMachine() {
   jobs_.activate(Becomes::PowerCycle);
   takeBiosOver();
   bmc_.note("System power on");
-  StartOptions options;
-  options.first = bmc_.state.boot_once == "Pxe" || bmc_.state.boot_once == "UefiHttp"
-                      ? BootDevice::Network
-                      : BootDevice::Disk;
-  options.bios_version =
-      bmc_.state.slots.contains("BIOS") ? bmc_.state.slots.at("BIOS").version : "";
+  auto options = boot_.beginStart();
+  if (const auto bios = bmc_.state.slots.find(std::string(bmc_.options.vendor_profile->bios));
+      bios != bmc_.state.slots.end())
+    options.bios_version = bios->second.version;
   CO_TRY_OK(co_await bmc_.machine.start(options));
-  if (!bmc_.state.boot_lasts) bmc_.state.boot_once = "None";
+  boot_.endStart();
   ++bmc_.state.starts;
   bmc_.adapter_starting = bmc_.adapter_fault != UpdateFault::None;
   if (bmc_.adapter_fault == UpdateFault::AdapterStarting) bmc_.adapter_fault = UpdateFault::None;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Redfish service for one machine: who may, and where a request goes to; power, boot override and
-// BIOS settings itself. Resources, accounts and certificates, events and updates have classes of
-// their own.
+// A Redfish service for one machine: who may, and where a request goes to; power and BIOS settings
+// itself. Resources, accounts, certificates, boot, virtual media, events and updates have classes
+// of their own.
 //
 // It behaves as BMCs do: an update is staged in steps and becomes active only at a reset of what it
 // belongs to; a reset of the manager makes it unreachable for a while and ends every session; wrong
@@ -9,8 +9,11 @@
 // and runs run() beside it.
 #pragma once
 
+#include "lab/vbmc/account_service.h"
 #include "lab/vbmc/bmc_runtime.h"
+#include "lab/vbmc/boot_service.h"
 #include "lab/vbmc/event_service.h"
+#include "lab/vbmc/media_service.h"
 #include "lab/vbmc/resources.h"
 #include "lab/vbmc/trust_service.h"
 #include "lab/vbmc/update_intake.h"
@@ -54,14 +57,17 @@ class RedfishService {
 
   Task<Response> serve(io::ServerRequest request, std::string path);
   Response setFaults(const io::ServerRequest& request);
-  std::optional<Response> refuseUnknown(const io::ServerRequest& request);
+  std::optional<Response> refuseUnknown(const io::ServerRequest& request, Caller& caller);
+  /// Methods that the resource at this path takes, if there is one.
+  std::vector<std::string> methodsOf(const std::string& path) const;
+  Response refuseMethod(const std::string& method, const std::string& path) const;
+  Response remove(const std::string& path);
   Task<Response> get(std::string path);
   Task<Response> post(io::ServerRequest request, std::string path);
   Response login(const io::ServerRequest& request);
-  Response patch(const io::ServerRequest& request, const std::string& path);
+  Response patch(const io::ServerRequest& request, const std::string& path, const Caller& caller);
   std::optional<Response> refuseOldEtag(const io::ServerRequest& request,
                                         const std::string& path) const;
-  Response patchSystem(const io::ServerRequest& request);
   Response patchManager(const io::ServerRequest& request);
   Response patchBios(const io::ServerRequest& request);
   Response expand(Json collection, bool on) const;
@@ -71,9 +77,12 @@ class RedfishService {
   void takeBiosOver();
 
   BmcRuntime bmc_;
+  AccountService accounts_{bmc_};
+  BootService boot_{bmc_};
+  MediaService media_{bmc_};
   TrustService trust_{bmc_};
   EventService events_{bmc_};
-  Resources resources_{bmc_, trust_, events_};
+  Resources resources_{bmc_, {accounts_, boot_, media_, trust_, events_}};
   UpdateIntake intake_{bmc_};
   UpdateJobs jobs_{bmc_};
 };

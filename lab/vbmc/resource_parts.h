@@ -24,6 +24,7 @@ inline json head(const std::string& path, const std::string& type, const std::st
 inline json collection(const std::string& path, const std::string& type,
                        const std::vector<std::string>& members) {
   json result = head(path, type + "." + type, type);
+  result.erase("Id");  // DSP0266: a collection has none
   result["Members"] = json::array();
   for (auto& member : members) result["Members"].push_back(linkTo(path + "/" + member));
   result["Members@odata.count"] = members.size();

@@ -48,15 +48,6 @@ json sessionResource(const std::string& path, const Session& session) {
   return result;
 }
 
-json accountService(const LoginGuard& guard) {
-  json result =
-      head(kRoot + "/AccountService", "AccountService.v1_7_2.AccountService", "Account Service");
-  result["AccountLockoutThreshold"] = guard.limits().lockout_threshold;
-  result["AccountLockoutDuration"] = guard.limits().lockout_duration.count();
-  result["Accounts"] = linkTo(kRoot + "/AccountService/Accounts");
-  return result;
-}
-
 json gpuResource(const std::string& path, const std::string& model, const std::string& serial) {
   json result = head(path, "Processor.v1_13_0.Processor", "GPU");
   result["ProcessorType"] = "GPU";
@@ -107,27 +98,29 @@ std::optional<nlohmann::json> Resources::find(const std::string& path, bool on) 
     return resetActionInfo(path, {bmc_.options.vendor_profile->resets.begin(),
                                   bmc_.options.vendor_profile->resets.end()});
   if (path == kRoot + "/Managers") return collection(path, "ManagerCollection", {"bmc"});
-  if (path == kManager) return vendor_.managerResource();
+  if (path == kManager) {
+    auto manager = vendor_.managerResource();
+    if (!bmc_.behaviour.drives_of_system && !parts_.media.collectionPath().empty())
+      manager["VirtualMedia"] = linkTo(parts_.media.collectionPath());
+    return manager;
+  }
   if (path == kRoot + "/SessionService") return sessionService(bmc_.guard);
   if (path == kSessions)
     return collection(path, "SessionCollection", keysOf(bmc_.guard.sessions()));
-  if (path == kRoot + "/AccountService") return accountService(bmc_.guard);
-  if (path == kRoot + "/AccountService/Accounts")
-    return collection(path, "ManagerAccountCollection", {"1"});
-  if (path == kAccount) return trust_.accountResource();
+  if (path.starts_with(kRoot + "/AccountService")) return parts_.accounts.resource(path);
   if (path == kRoot + "/UpdateService") return vendor_.updateServiceResource();
   if (path == kInventory)
     return collection(path, "SoftwareInventoryCollection", bmc_.inventoryIds());
   if (path == kRoot + "/TaskService") return taskService();
-  if (path == kSystemSettings && bmc_.behaviour.override_on_settings) {
-    json result = head(path, "ComputerSystem.v1_13_1.ComputerSystem", "Settings");
-    result["Boot"] = systemResource(on)["Boot"];
-    return result;
-  }
   if (path.starts_with(kTasks)) return taskAt(path);
-  if (auto found = vendor_.resource(path)) return found;
-  if (auto found = trust_.resource(path)) return found;
-  if (auto found = events_.resource(path)) return found;
+  if (auto found = vendor_.resource(path)) {
+    if (path == kChassis + "/chassis") parts_.boot.showLed(*found, LedOwner::Chassis);
+    return found;
+  }
+  if (auto found = parts_.boot.resource(path)) return found;
+  if (auto found = parts_.media.resource(path)) return found;
+  if (auto found = parts_.trust.resource(path)) return found;
+  if (auto found = parts_.events.resource(path)) return found;
   const auto slash = path.rfind('/');
   const auto parent = path.substr(0, slash), id = path.substr(slash + 1);
   if (auto session = bmc_.guard.sessions().find(id);
@@ -194,18 +187,14 @@ nlohmann::json Resources::systemResource(bool on) const {
   result["UUID"] = identity.uuid;
   result["PowerState"] = on ? "On" : "Off";
   if (bmc_.behaviour.system_says_identity)
-    result["BiosVersion"] =
-        bmc_.state.slots.contains("BIOS") ? bmc_.state.slots.at("BIOS").version : "";
+    if (const auto bios = bmc_.state.slots.find(std::string(bmc_.options.vendor_profile->bios));
+        bios != bmc_.state.slots.end())
+      result["BiosVersion"] = bios->second.version;
   result["Status"] = healthy();
-  result["Boot"] = {
-      {"BootSourceOverrideEnabled", bmc_.state.boot_once == "None" ? "Disabled"
-                                    : bmc_.state.boot_lasts        ? "Continuous"
-                                                                   : "Once"},
-      {"BootSourceOverrideTarget", bmc_.state.boot_once},
-      {"HttpBootUri", bmc_.state.boot_uri},
-      {"BootSourceOverrideTarget@Redfish.AllowableValues", {"None", "Pxe", "Hdd", "UefiHttp"}},
-      {"BootSourceOverrideEnabled@Redfish.AllowableValues", {"Once", "Continuous", "Disabled"}}};
-  if (bmc_.behaviour.boot_mode) result["Boot"]["BootSourceOverrideMode"] = "UEFI";
+  result["Boot"] = parts_.boot.bootObject(false);
+  parts_.boot.showLed(result, LedOwner::System);
+  if (bmc_.behaviour.system_links_drives)
+    result["VirtualMedia"] = linkTo(parts_.media.collectionPath());
   if (bmc_.behaviour.override_on_settings)
     result["@Redfish.Settings"] = {{"@odata.type", "#Settings.v1_3_0.Settings"},
                                    {"SettingsObject", linkTo(kSystemSettings)}};
@@ -214,6 +203,9 @@ nlohmann::json Resources::systemResource(bool on) const {
                                       {"Port", serial->ssh_port},
                                       {"SharedWithManagerCLI", !serial->command.empty()},
                                       {"ConsoleEntryCommand", serial->command}};
+  if (bmc_.behaviour.dell_system_id != 0)
+    result["Oem"]["Dell"]["DellSystem"] = {{"@odata.type", "#DellSystem.v1_3_0.DellSystem"},
+                                           {"SystemID", bmc_.behaviour.dell_system_id}};
   const auto& cut = bmc_.behaviour.cut;
   result["Bios"] = linkTo(kBios);
   result["LogServices"] = linkTo(kSystem + "/LogServices");
@@ -227,8 +219,6 @@ nlohmann::json Resources::systemResource(bool on) const {
            {"ResetType@Redfish.AllowableValues", {cut.value}}});
   if (bmc_.behaviour.system_says_identity)
     result["EthernetInterfaces"] = linkTo(kSystem + "/EthernetInterfaces");
-  else
-    result["Boot"]["BootOptions"] = linkTo(kBootOptions);
   if (!identity.gpu_models.empty()) result["Processors"] = linkTo(kSystem + "/Processors");
   result["Links"]["ManagedBy"] = json::array({linkTo(kManager)});
   result["Actions"]["#ComputerSystem.Reset"] = {

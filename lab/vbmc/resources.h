@@ -2,7 +2,10 @@
 // What the virtual BMC shows: every resource that GET answers.
 #pragma once
 
+#include "lab/vbmc/account_service.h"
+#include "lab/vbmc/boot_service.h"
 #include "lab/vbmc/event_service.h"
+#include "lab/vbmc/media_service.h"
 #include "lab/vbmc/trust_service.h"
 #include "lab/vbmc/vendor_resources.h"
 
@@ -12,8 +15,15 @@ nlohmann::json taskResource(const UpdateTask& task);
 
 class Resources {
  public:
-  Resources(const BmcRuntime& bmc, const TrustService& trust, const EventService& events)
-      : bmc_(bmc), trust_(trust), events_(events), vendor_(bmc) {}
+  /// Who shows what.
+  struct Parts {
+    const AccountService& accounts;
+    const BootService& boot;
+    const MediaService& media;
+    const TrustService& trust;
+    const EventService& events;
+  };
+  Resources(const BmcRuntime& bmc, Parts parts) : bmc_(bmc), parts_(parts), vendor_(bmc) {}
 
   /// Nullopt: there is nothing at this path. `on`: the host is.
   std::optional<nlohmann::json> find(const std::string& path, bool on) const;
@@ -25,8 +35,7 @@ class Resources {
   bool isShown(const UpdateTask& task) const;
 
   const BmcRuntime& bmc_;
-  const TrustService& trust_;
-  const EventService& events_;
+  Parts parts_;
   VendorResources vendor_;
 };
 

@@ -13,8 +13,6 @@ namespace muster::lab::vbmc {
 
 namespace {
 
-constexpr std::size_t kMinPasswordBytes = 8, kMaxPasswordBytes = 64;
-
 /// Whether the first certificate is for this key.
 bool fits(const std::string& certificate_pem, const Secret& key_pem) {
   const auto open = [](const std::string& text) {
@@ -31,40 +29,11 @@ bool fits(const std::string& certificate_pem, const Secret& key_pem) {
 
 }  // namespace
 
-nlohmann::json TrustService::accountResource() const {
-  json result = head(kAccount, "ManagerAccount.v1_6_2.ManagerAccount", "User Account");
-  result["UserName"] = bmc_.guard.username();
-  result["RoleId"] = "Administrator";
-  result["Enabled"] = true;
-  result["Locked"] = bmc_.guard.locked();
-  result["Oem"]["Muster"]["FailedLogins"] = bmc_.guard.failedLogins();
-  return result;
-}
-
-io::ServerResponse TrustService::patchAccount(const io::ServerRequest& request) {
-  const auto body = jsonOrNone(request.body, kRequestJson);
-  const auto password = body.is_object() ? body.value("Password", "") : std::string();
-  if (password.empty())
-    return redfishError(400, "Base.1.8.PropertyMissing",
-                        "Only Password can be changed on this account.");
-  if (password.size() < kMinPasswordBytes ||
-      password.size() > kMaxPasswordBytes)  // as some do, it repeats what it was given
-    return redfishError(400, "Base.1.8.PropertyValueFormatError",
-                        fmt::format("The value '{}' of Password has another length than {} to {}.",
-                                    password, kMinPasswordBytes, kMaxPasswordBytes));
-  bmc_.guard.setPassword(password);
-  bmc_.guard.dropSessions();
-  bmc_.state.account_salt = bmc_.guard.account().salt;
-  bmc_.state.account_sha256 = bmc_.guard.account().password_sha256;
-  bmc_.note("the password was changed");
-  bmc_.save();
-  return io::ServerResponse::text(204, "");
-}
-
 std::optional<nlohmann::json> TrustService::resource(const std::string& path) const {
   const auto protocol = kManager + "/NetworkProtocol";
   const auto way = bmc_.options.vendor_profile->certificates;
-  if (way == CertificateMethod::HpeHttpsCert) return hpeResource(path);
+  const bool by_vendor = way == CertificateMethod::HpeHttpsCert;
+  if (by_vendor && path != protocol) return hpeResource(path);
   if (path == kCertificateService) {
     json result = head(path, "CertificateService.v1_0_3.CertificateService", "Certificate Service");
     for (const char* action : {"GenerateCSR", "ReplaceCertificate"})
@@ -76,9 +45,8 @@ std::optional<nlohmann::json> TrustService::resource(const std::string& path) co
   if (path == protocol) {
     json result =
         head(path, "ManagerNetworkProtocol.v1_5_0.ManagerNetworkProtocol", "Network Protocol");
-    result["HTTPS"] = {{"ProtocolEnabled", true},
-                       {"Port", 443},
-                       {"Certificates", linkTo(protocol + "/HTTPS/Certificates")}};
+    result["HTTPS"] = {{"ProtocolEnabled", true}, {"Port", 443}};
+    if (!by_vendor) result["HTTPS"]["Certificates"] = linkTo(protocol + "/HTTPS/Certificates");
     return result;
   }
   if (path == protocol + "/HTTPS/Certificates")
@@ -98,8 +66,10 @@ std::optional<nlohmann::json> TrustService::resource(const std::string& path) co
   }
   if (path == kHttpsCertificate) {
     json result = head(path, "Certificate.v1_2_0.Certificate", "HTTPS Certificate");
-    result["CertificateString"] = certificate_pem_;
-    result["CertificateType"] = "PEM";
+    if (!certificate_pem_.empty()) {
+      result["CertificateString"] = certificate_pem_;
+      result["CertificateType"] = "PEM";
+    }
     if (way == CertificateMethod::Rekey)
       result["Actions"]["#Certificate.Rekey"] = {
           {"target", path + "/Actions/Certificate.Rekey"},

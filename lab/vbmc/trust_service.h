@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The account and the certificate of a virtual BMC, as they are shown and changed.
+// The certificate of a virtual BMC, as it is shown and changed.
 #pragma once
 
 #include "lab/vbmc/bmc_runtime.h"
@@ -13,8 +13,6 @@ class TrustService {
   explicit TrustService(BmcRuntime& bmc) : bmc_(bmc) {}
 
   std::optional<nlohmann::json> resource(const std::string& path) const;
-  nlohmann::json accountResource() const;
-  io::ServerResponse patchAccount(const io::ServerRequest& request);
   /// Nullopt: it is none of this service's actions.
   std::optional<io::ServerResponse> post(const io::ServerRequest& request, const std::string& path);
 

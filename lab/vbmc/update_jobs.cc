@@ -293,7 +293,8 @@ void UpdateJobs::activate(Becomes how) {
 /// It starts with what it was delivered with.
 void UpdateJobs::loseConfiguration(const std::string& component) {
   bmc_.violate(fmt::format("{} did not keep its configuration", component));
-  if (component == "BIOS") bmc_.state.bios = BmcState::fresh(*bmc_.options.vendor_profile).bios;
+  if (component == bmc_.options.vendor_profile->bios)
+    bmc_.state.bios = BmcState::fresh(*bmc_.options.vendor_profile).bios;
 }
 
 void UpdateJobs::noteCut(const std::string& what) {

@@ -32,7 +32,8 @@ enum class Takes { Multipart, Push, Fetch };
 struct VendorProfile {
   std::string_view name;  ///< "idrac", for people
   std::string_view vendor, manufacturer, model, bmc_version;
-  std::string_view bmc;  ///< the component that is the BMC itself
+  std::string_view bmc;   ///< the component that is the BMC itself
+  std::string_view bios;  ///< and the one that the system shows as BiosVersion
   std::span<const ComponentRow> components;
   std::span<const std::string_view> resets;  ///< ResetType values that it takes
   bool names_vendor = true;                  ///< in the service root; else only as Oem key

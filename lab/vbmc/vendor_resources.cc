@@ -127,8 +127,10 @@ std::optional<nlohmann::json> VendorResources::firmwareMember(const std::string&
   result["Version"] = previous ? slot.previous_version : slot.broken ? "" : slot.version;
   result["SoftwareId"] = softwareIdOf(name);
   result["Updateable"] = !previous;
-  if (!previous && (name == "BIOS" || name == bmc_.options.vendor_profile->bmc))
-    result["RelatedItem"] = json::array({linkTo(name == "BIOS" ? kBios : kManager)});
+  if (!previous &&
+      (name == bmc_.options.vendor_profile->bios || name == bmc_.options.vendor_profile->bmc))
+    result["RelatedItem"] =
+        json::array({linkTo(name == bmc_.options.vendor_profile->bmc ? kManager : kBios)});
   result["Status"] = healthy();
   if (slot.broken && !previous) result["Status"] = {{"State", "Disabled"}, {"Health", "Critical"}};
   if (!previous && bmc_.writing == name && bmc_.behaviour.staged_state == "Stopping")
@@ -155,7 +157,7 @@ nlohmann::json VendorResources::biosResource(bool settings) const {
 
 /// What holds the whole machine; it says which one it is where the system does not.
 nlohmann::json VendorResources::enclosingChassis(const std::string& path) const {
-  json result = head(path, "Chassis.v1_14_0.Chassis", "Chassis");
+  json result = head(path, "Chassis.v1_15_0.Chassis", "Chassis");
   result["ChassisType"] = bmc_.behaviour.system_says_identity ? "RackMount" : "Shelf";
   result["Status"] = healthy();
   result["Sensors"] = linkTo(path + "/Sensors");
@@ -168,27 +170,6 @@ nlohmann::json VendorResources::enclosingChassis(const std::string& path) const 
     result["Model"] = bmc_.options.vendor_profile->model;
     result["SerialNumber"] = bmc_.options.identity.serial;
   }
-  return result;
-}
-
-/// The NICs, as the machine's firmware can boot from them.
-std::optional<nlohmann::json> VendorResources::bootOption(const std::string& path) const {
-  const auto& macs = bmc_.options.identity.macs;
-  std::vector<std::string> ids;
-  for (std::size_t i = 0; i < macs.size(); ++i) ids.push_back(fmt::format("Boot{:04X}", i + 1));
-  if (path == kBootOptions) return collection(path, "BootOptionCollection", ids);
-  const auto found = std::find(ids.begin(), ids.end(), path.substr(path.rfind('/') + 1));
-  if (found == ids.end() || path != kBootOptions + "/" + *found) return std::nullopt;
-  std::string digits = macs[static_cast<std::size_t>(found - ids.begin())];
-  std::erase(digits, ':');
-  std::transform(digits.begin(), digits.end(), digits.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  json result = head(path, "BootOption.v1_0_4.BootOption", *found);
-  result["BootOptionReference"] = *found;
-  result["BootOptionEnabled"] = true;
-  result["DisplayName"] = "UEFI PXEv4 (MAC:" + digits + ")";
-  result["UefiDevicePath"] =
-      fmt::format("PciRoot(0x0)/Pci(0x1,0x0)/Pci(0x0,0x0)/MAC({},0x1)/IPv4(0.0.0.0)", digits);
   return result;
 }
 
@@ -224,7 +205,7 @@ std::optional<nlohmann::json> VendorResources::chassisResource(const std::string
     return sensor(path, "Total Power", "Power", "W", kIdleWatts, 12'000);
   if (path != kChassis + "/" + id || std::find(ids.begin(), ids.end(), id) == ids.end())
     return std::nullopt;
-  json result = head(path, "Chassis.v1_14_0.Chassis", id);
+  json result = head(path, "Chassis.v1_15_0.Chassis", id);
   result["ChassisType"] = "Component";
   result["Status"] = healthy();
   if (roots_of_trust.contains(id))
@@ -256,8 +237,6 @@ std::optional<nlohmann::json> VendorResources::adapterResource(const std::string
 std::optional<nlohmann::json> VendorResources::resource(const std::string& path) const {
   if (path == kBios) return biosResource(false);
   if (path == kBios + "/Settings") return biosResource(true);
-  if (path.starts_with(kBootOptions) && !bmc_.behaviour.system_says_identity)
-    return bootOption(path);
   if (path.starts_with(kChassis)) return chassisResource(path);
   if (path == kSystem + "/LogServices") return collection(path, "LogServiceCollection", {"SEL"});
   if (path == kSel) {

@@ -24,7 +24,6 @@ class VendorResources {
  private:
   std::optional<nlohmann::json> chassisResource(const std::string& path) const;
   nlohmann::json enclosingChassis(const std::string& path) const;
-  std::optional<nlohmann::json> bootOption(const std::string& path) const;
   std::optional<nlohmann::json> adapterResource(const std::string& path) const;
   nlohmann::json biosResource(bool settings) const;
 

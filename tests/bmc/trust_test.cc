@@ -49,8 +49,9 @@ struct Scene {
         loop.clock,
         {"admin", emulator.service->state().account_salt, emulator.service->state().account_sha256},
         {});
+    std::string whose;
     return !emulator.service->state().account_sha256.empty() &&
-           guard.check("admin", password) == lab::vbmc::LoginAnswer::Accepted;
+           guard.check("admin", password, whose) == lab::vbmc::LoginAnswer::Accepted;
   }
 };
 

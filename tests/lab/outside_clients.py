@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The virtual BMC as other people's software sees it: OpenStack's sushy. Usage: outside_clients.py URL PASSWORD
+# The virtual BMC as other people's software sees it: OpenStack's sushy. Usage: outside_clients.py URL PASSWORD [if-match]
+# if-match: this BMC, as AMI's, refuses what comes without If-Match, which sushy does not send for BIOS settings.
 # Lists, powers, sets the boot target, reads firmware and tasks; exits 1 with what went wrong.
 import os
 import sys
@@ -28,13 +29,25 @@ system.refresh(force=True)
 assert system.boot.target == sushy.BootSource.PXE, system.boot.target
 
 assert system.bios.attributes["BootMode"] == "Uefi", system.bios.attributes
-system.bios.set_attribute("SriovGlobalEnable", "Enabled")
+try:
+    system.bios.set_attribute("SriovGlobalEnable", "Enabled")
+    assert "if-match" not in sys.argv, "a BMC that wants If-Match did without"
+except sushy.exceptions.HTTPError as refused:
+    assert "if-match" in sys.argv and refused.status_code == 428, refused
 
 managers = root.get_manager_collection().get_members()
 assert len(managers) == 1 and managers[0].firmware_version, "no manager"
 chassis = root.get_chassis_collection().get_members()
 assert chassis, "no chassis"
 
+assert system.processors.get_members(), "no processors"
+for media in system.virtual_media.get_members() if "VirtualMedia" in system.json else []:
+    media.insert_media("http://127.0.0.1:9/a.iso")
+    media.refresh(force=True)
+    assert media.inserted and media.image == "http://127.0.0.1:9/a.iso", media.json
+    media.eject_media()
+    media.refresh(force=True)
+    assert not media.inserted, media.json
 update = root.get_update_service()
 names = {item.identity: item.version for item in update.firmware_inventory.get_members()}
 assert names, "no firmware"

@@ -13,6 +13,8 @@
 #include <boost/asio/io_context.hpp>
 
 #include <cstdlib>
+#include <functional>
+#include <set>
 
 namespace muster::lab::vbmc {
 namespace {
@@ -48,6 +50,9 @@ class RedfishServiceTest : public testing::Test {
     options.staging_folder = folder_;
     options.went_away = [this] { ++went_away_; };
     options.came_back = [this] { ++came_back_; };
+    options.deliver = [this](std::string url, std::string body) {
+      delivered_.emplace_back(std::move(url), std::move(body));
+    };
     auto made = RedfishService::make(clock_, workers_, machine_, std::move(options));
     if (!made) throw std::runtime_error(made.error().str());
     service_ = std::move(*made);
@@ -128,6 +133,7 @@ class RedfishServiceTest : public testing::Test {
   std::unique_ptr<RedfishService> service_;
   std::string token_;
   int went_away_ = 0, came_back_ = 0;
+  std::vector<std::pair<std::string, std::string>> delivered_;
 };
 
 TEST_F(RedfishServiceTest, onlyTheRootIsOpenToUnknownSenders) {
@@ -264,6 +270,137 @@ TEST_F(RedfishServiceTest, aDamagedStateFileIsAnError) {
   auto state = BmcState::load(folder_ / "bad.json", vendorProfiles().front());
   ASSERT_FALSE(state);
   EXPECT_EQ(state.error().code(), ErrorCode::Corrupt);
+}
+
+TEST_F(RedfishServiceTest, accountsAreMadeUsedAndDeletedAndARoleLimitsWhatTheyDo) {
+  login("secret");
+  const auto made = send("POST", kAccounts,
+                         R"({"UserName":"eye","Password":"looks-only-1","RoleId":"ReadOnly"})");
+  ASSERT_EQ(made.status, 201);
+  const auto account = made.headers.at("Location");
+  EXPECT_EQ(get(account)["RoleId"], "ReadOnly");
+  EXPECT_EQ(get(account)["Password"], nullptr);
+  EXPECT_EQ(
+      send("POST", kAccounts, R"({"UserName":"eye","Password":"looks-only-2","RoleId":"ReadOnly"})")
+          .status,
+      400)
+      << "the name is taken";
+  const io::Headers eye = {{"X-Auth-Token", "none"},
+                           {"Authorization", "Basic ZXllOmxvb2tzLW9ubHktMQ=="}};
+  EXPECT_EQ(send("GET", kSystem, "", eye).status, 200);
+  EXPECT_EQ(
+      send("POST", kSystem + "/Actions/ComputerSystem.Reset", R"({"ResetType":"On"})", eye).status,
+      403);
+  EXPECT_EQ(send("GET", kAccount, "", eye).status, 403) << "another's account";
+  EXPECT_EQ(send("PATCH", account, R"({"RoleId":"Administrator"})", eye).status, 403);
+  EXPECT_EQ(send("PATCH", account, R"({"Password":"looks-only-2"})", eye).status, 204);
+  EXPECT_EQ(send("GET", kSystem, "", eye).status, 401) << "the old password";
+  service_->stop();
+  io_.restart();
+  io_.run();
+  build();
+  token_.clear();
+  login("secret");
+  EXPECT_EQ(get(account)["UserName"], "eye") << "it outlives a restart of the BMC";
+  EXPECT_EQ(send("DELETE", kAccount).status, 400) << "the first account stays";
+  EXPECT_EQ(send("DELETE", account).status, 204);
+  EXPECT_EQ(send("GET", account).status, 404);
+}
+
+TEST_F(RedfishServiceTest, oneAccountsWrongPasswordsDoNotLockAnother) {
+  login("secret");
+  send("POST", kAccounts, R"({"UserName":"eye","Password":"looks-only-1","RoleId":"ReadOnly"})");
+  for (int i = 0; i < 9; ++i) send("POST", kSessions, R"({"UserName":"eye","Password":"wrong"})");
+  EXPECT_TRUE(get(kAccounts + "/2")["Locked"].get<bool>());
+  EXPECT_EQ(send("POST", kSessions, R"({"UserName":"admin","Password":"secret"})").status, 201);
+  EXPECT_EQ(send("PATCH", kAccounts + "/2", R"({"Locked":false})").status, 204);
+  EXPECT_FALSE(get(kAccounts + "/2")["Locked"].get<bool>());
+}
+
+TEST_F(RedfishServiceTest, everyResourceTakesTheMethodsThatItNamesAndRefusesTheOthers) {
+  login("secret");
+  std::vector<std::string> open = {kRoot};
+  std::set<std::string> seen;
+  while (!open.empty()) {
+    const auto path = open.back();
+    open.pop_back();
+    if (!seen.insert(path).second) continue;
+    const auto shown = send("GET", path);
+    ASSERT_EQ(shown.status, 200) << path;
+    const auto allowed = shown.headers.at("Allow");
+    for (const std::string method : {"PATCH", "POST", "DELETE", "PUT"}) {
+      if (allowed.find(method) != std::string::npos && method == "DELETE") continue;
+      const auto status = send(method, path, "[]").status;
+      EXPECT_EQ(status == 405, allowed.find(method) == std::string::npos)
+          << method << " " << path << " answered " << status << ", Allow: " << allowed;
+    }
+    const std::function<void(const json&)> follow = [&](const json& value) {
+      if (value.is_object() && value.contains("@odata.id"))
+        open.push_back(value["@odata.id"].get<std::string>());
+      if (value.is_structured())
+        for (const auto& part : value) follow(part);
+    };
+    follow(bodyOf(shown));
+  }
+  EXPECT_GT(seen.size(), 40u);
+}
+
+TEST_F(RedfishServiceTest, aPatchNamesWhatItDidNotTake) {
+  login("secret");
+  EXPECT_EQ(send("PATCH", kSystem, "{}").status, 400);
+  EXPECT_EQ(send("PATCH", kSystem, R"({"@odata.id":"/x"})").status, 400);
+  EXPECT_EQ(send("PATCH", kSystem, R"({"AssetTag":"x"})").status, 400);
+  const auto mixed = send("PATCH", kSystem, R"({"AssetTag":"x","LocationIndicatorActive":true})");
+  EXPECT_EQ(mixed.status, 200);
+  EXPECT_EQ(bodyOf(mixed)["LocationIndicatorActive"], true);
+  EXPECT_NE(bodyOf(mixed)["@Message.ExtendedInfo"].dump().find("AssetTag"), std::string::npos);
+  const auto etag = send("GET", kSystem).headers.at("ETag");
+  EXPECT_EQ(
+      send("PATCH", kSystem, R"({"LocationIndicatorActive":false})", {{"If-Match", etag}}).status,
+      204);
+  EXPECT_EQ(
+      send("PATCH", kSystem, R"({"LocationIndicatorActive":true})", {{"If-Match", etag}}).status,
+      412)
+      << "that one is old now";
+}
+
+TEST_F(RedfishServiceTest, theBootOrderIsTakenWholeOrNotAtAll) {
+  login("secret");
+  const auto order = get(kSystem)["Boot"]["BootOrder"];
+  ASSERT_EQ(order.size(), 3u);
+  for (const auto& bad :
+       {json::array({order[0]}), json::array({order[0], order[0], order[1]}),
+        json::array({order[0], order[1], order[2], "Boot9999"}), json("Boot0000"), json(nullptr)}) {
+    const auto body = json{{"Boot", {{"BootOrder", bad}, {"BootSourceOverrideTarget", "Pxe"}}}};
+    EXPECT_EQ(send("PATCH", kSystem, body.dump()).status, 400) << bad;
+  }
+  EXPECT_EQ(get(kSystem)["Boot"]["BootOrder"], order);
+  EXPECT_EQ(get(kSystem)["Boot"]["BootSourceOverrideTarget"], "None") << "nor half of it";
+  EXPECT_EQ(send("PATCH", kBootOptions + "/" + order[0].get<std::string>(),
+                 R"({"BootOptionEnabled":false})")
+                .status,
+            204);
+  reset("On");
+  EXPECT_EQ(machine_.starts.back().first, BootDevice::Network) << "the disk is skipped";
+}
+
+TEST_F(RedfishServiceTest, subscribersGetWhatHappens) {
+  login("secret");
+  EXPECT_EQ(send("POST", kSubscriptions, R"({"Protocol":"FTP","Destination":"http://h/x"})").status,
+            400);
+  EXPECT_EQ(send("POST", kSubscriptions, R"({"Protocol":"Redfish","Destination":"gopher"})").status,
+            400);
+  const auto made = send("POST", kSubscriptions,
+                         R"({"Protocol":"Redfish","Destination":"http://h/x","Context":"c"})");
+  ASSERT_EQ(made.status, 201);
+  service_->report("Warning", "a fan is slow");
+  ASSERT_EQ(delivered_.size(), 1u);
+  EXPECT_EQ(delivered_[0].first, "http://h/x");
+  EXPECT_EQ(json::parse(delivered_[0].second)["Context"], "c");
+  EXPECT_EQ(json::parse(delivered_[0].second)["Events"][0]["Message"], "a fan is slow");
+  EXPECT_EQ(send("DELETE", made.headers.at("Location")).status, 204);
+  service_->report("Warning", "a fan is slow");
+  EXPECT_EQ(delivered_.size(), 1u);
 }
 
 }  // namespace
