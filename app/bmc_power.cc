@@ -236,34 +236,43 @@ std::string_view wordOf(bmc::BootTarget target) {
 
 Result<std::vector<std::string>> orderWith(const bmc::BootOrder& order, const std::string& first) {
   std::vector<std::string> front;
-  std::optional<std::string> missing;
-  if (const auto kind = std::ranges::find(kBootKinds, first, &BootKind::word);
-      kind != kBootKinds.end()) {
+  const auto add = [&front](const std::string& reference) {
+    if (std::ranges::find(front, reference) == front.end()) front.push_back(reference);
+  };
+  for (std::size_t at = 0; at <= first.size();) {
+    const auto end = std::min(first.find(',', at), first.size());
+    const auto item = first.substr(at, end - at);
+    at = end + 1;
+    const auto kind = std::ranges::find(kBootKinds, item, &BootKind::word);
+    bool found = false;
     for (const auto& option : order.options)
-      if (option.starts_from == kind->target) front.push_back(option.reference);
-    if (front.empty()) missing = first;
-  } else {
-    for (std::size_t at = 0; at <= first.size();) {
-      const auto end = std::min(first.find(',', at), first.size());
-      auto reference = first.substr(at, end - at);
-      if (std::ranges::find(order.options, reference, &bmc::BootOption::reference) ==
-          order.options.end())
-        missing = reference;
-      if (std::ranges::find(front, reference) == front.end()) front.push_back(std::move(reference));
-      at = end + 1;
-    }
+      if (kind != kBootKinds.end() ? option.starts_from == kind->target
+                                   : option.reference == item) {
+        add(option.reference);
+        found = true;
+      }
+    if (found) continue;
+    std::vector<std::string> there;
+    for (const auto& option : order.options) there.push_back(option.reference);
+    return fail(ErrorCode::NotFound,
+                fmt::format("the machine's boot order has no option \"{}\"; name network, http, "
+                            "disk or its references ({}); nothing was done",
+                            item, fmt::join(there, ", ")));
   }
-  if (missing)
-    return fail(
-        ErrorCode::NotFound,
-        fmt::format("the machine's boot order has no option \"{}\"; nothing was done", *missing));
-  for (const auto& option : order.options)
-    if (std::ranges::find(front, option.reference) == front.end())
-      front.push_back(option.reference);
+  for (const auto& option : order.options) add(option.reference);
   return front;
 }
 
 namespace {
+
+/// Noted before, because muster may die while the BMC works; and what the BMC said to it after.
+Result<void> noted(Session& session, const NodeName& node, const std::string& what,
+                   Async<void> act) {
+  TRY_OK(note(session, node, what + ": asked for"));
+  auto done = session.controller->run(std::move(act));
+  TRY_OK(note(session, node, what + (done ? ": done" : ": failed: " + done.error().text())));
+  return done;
+}
 
 Result<BootOrderResult> putFirst(Session& session, const BootOrderRequest& request) {
   auto& controller = *session.controller;
@@ -275,8 +284,8 @@ Result<BootOrderResult> putFirst(Session& session, const BootOrderRequest& reque
   for (const auto& option : order.options) now.push_back(option.reference);
   if (order.staged == wanted || (order.staged.empty() && now == wanted))
     return BootOrderResult{std::move(order)};
-  TRY_OK(note(session, request.node, "bmc boot-order --first " + request.first));
-  TRY_OK(controller.run(bmc.setBootOrder(std::move(wanted))));
+  TRY_OK(noted(session, request.node, "bmc boot-order --first " + request.first,
+               bmc.setBootOrder(std::move(wanted))));
   TRY(after, controller.run(bmc.bootOrder()));
   return BootOrderResult{std::move(after), true};
 }
@@ -285,11 +294,10 @@ Result<std::vector<bmc::VirtualMedium>> changeMedia(Session& session, const Medi
   auto& controller = *session.controller;
   auto& bmc = controller.bmcs().at(request.node);
   if (request.eject) {
-    TRY_OK(note(session, request.node, "bmc media eject"));
-    TRY_OK(controller.run(bmc.ejectMedia()));
+    TRY_OK(noted(session, request.node, "bmc media eject", bmc.ejectMedia()));
   } else if (!request.insert.empty()) {
-    TRY_OK(note(session, request.node, "bmc media insert " + request.insert));
-    TRY_OK(controller.run(bmc.insertMedia(request.insert)));
+    TRY_OK(noted(session, request.node, "bmc media insert " + request.insert,
+                 bmc.insertMedia(request.insert)));
   }
   return controller.run(bmc.virtualMedia());
 }
@@ -298,8 +306,7 @@ Result<bool> switchLed(Session& session, const NodeName& node, std::optional<boo
   auto& controller = *session.controller;
   auto& bmc = controller.bmcs().at(node);
   if (on) {
-    TRY_OK(note(session, node, *on ? "bmc locate on" : "bmc locate off"));
-    TRY_OK(controller.run(bmc.setLocateLed(*on)));
+    TRY_OK(noted(session, node, *on ? "bmc locate on" : "bmc locate off", bmc.setLocateLed(*on)));
   }
   return controller.run(bmc.locateLed());
 }

@@ -50,6 +50,22 @@ BootTarget signedBy(const std::array<Sign, N>& signs, const std::string& text) {
   return found == signs.end() ? BootTarget::None : found->target;
 }
 
+/// The order as the BMC shows it. An entry that is no reference is not left out: an order without
+/// it would be another one, and writing that would lose a boot option. Errors: Unavailable
+Result<std::vector<std::string>> referencesAt(const Json& resource, std::string_view address) {
+  auto order = textsAt(resource, kOrder);
+  const auto boot = resource.is_object() ? resource.find("Boot") : resource.end();
+  if (boot == resource.end() || !boot->is_object()) return order;
+  const auto listed = boot->find("BootOrder");
+  if (listed == boot->end() || listed->is_null()) return order;
+  if (!listed->is_array() || listed->size() != order.size())
+    return fail(ErrorCode::Unavailable,
+                fmt::format("the boot order that {} shows has entries that are no references; a "
+                            "restart of the machine or an update of its BMC may mend that",
+                            address));
+  return order;
+}
+
 }  // namespace
 
 BootTarget bootTargetOf(const Json& boot_option) {
@@ -77,8 +93,11 @@ Async<std::pair<Json, std::optional<Member>>> RedfishBootOrder::resources() {
 Async<BootOrder> RedfishBootOrder::read() {
   CO_TRY(found, co_await resources());
   const auto& [system, settings] = found;
-  auto order = textsAt(system, kOrder);
-  if (order.empty() && settings) order = textsAt(settings->json, kOrder);  // iDRAC10
+  CO_TRY(order, referencesAt(system, resources_.address()));
+  if (order.empty() && settings) {  // iDRAC10
+    CO_TRY(there, referencesAt(settings->json, resources_.address()));
+    order = std::move(there);
+  }
   auto collection = linkAt(system, "Boot/BootOptions");
   if (collection.empty() && settings) collection = linkAt(settings->json, "Boot/BootOptions");
   if (order.empty() || collection.empty())
@@ -114,7 +133,7 @@ Async<void> RedfishBootOrder::write(std::vector<std::string> references) {
   CO_TRY(at, co_await resources_.uris());
   CO_TRY(before, co_await resources());
   const auto& [system, settings] = before;
-  const auto now = textsAt(system, kOrder);
+  CO_TRY(now, referencesAt(system, resources_.address()));
   if (std::set<std::string>(now.begin(), now.end()) !=
       std::set<std::string>(references.begin(), references.end()))
     co_return fail(ErrorCode::InvalidInput,

@@ -41,7 +41,8 @@ void addPowerAndBoot(CLI::App& group, Invocation& call) {
   order.add_option("node", order_args.node)->required();
   order.add_option(
       "--first", order_args.first,
-      "Put these to the front: network, http, disk, or references (Boot0003,Boot0001)");
+      "Put these to the front, separated by commas: all options of a kind in their order (network: "
+      "PXE; http; disk), or one by its reference. Example: disk,Boot0003");
   auto [media, media_args] = addCommand(
       group, "media",
       "Show what is in a machine's virtual CDs, insert an image that the BMC reads, or eject all",

@@ -3,6 +3,7 @@
 // more.
 #include "app/bmc_power.h"
 
+#include "base/printable.h"
 #include "cli/commands/bmc.h"
 
 #include <fmt/ranges.h>
@@ -86,11 +87,13 @@ int bmcBootOrder(const app::Options& options, const BmcBootOrderArgs& args) {
   const auto done = app::bootOrder(options, {NodeName(args.node), args.first});
   if (!done) return report(done.error());
   for (const auto& option : done->order.options)
-    std::cout << fmt::format("{:10} {:8} {}\n", option.reference, bootWord(option.starts_from),
-                             option.name);
+    std::cout << fmt::format(
+        "{:10} {:8} {}\n", printable(option.reference), bootWord(option.starts_from),
+        option.name.empty() ? "(the BMC does not describe it)" : printable(option.name));
   const auto& staged = done->order.staged;
   if (!staged.empty())
-    std::cout << fmt::format("The next boot brings: {}\n", fmt::join(staged, ", "));
+    std::cout << fmt::format("The next boot brings: {}\n",
+                             printable(fmt::format("{}", fmt::join(staged, ", "))));
   if (!args.first.empty() && !done->changed) std::cout << "The order was so already.\n";
   return kOk;
 }
@@ -99,10 +102,10 @@ int bmcMedia(const app::Options& options, const BmcMediaArgs& args) {
   const auto media = app::virtualMedia(options, {NodeName(args.node), args.insert, args.eject});
   if (!media) return report(media.error());
   for (const auto& drive : *media)
-    std::cout << fmt::format("{:16} {}\n", drive.id,
+    std::cout << fmt::format("{:16} {}\n", printable(drive.id),
                              !drive.inserted       ? "-"
                              : drive.image.empty() ? "an image"
-                                                   : drive.image);
+                                                   : printable(drive.image));
   return kOk;
 }
 

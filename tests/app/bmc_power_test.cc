@@ -60,7 +60,9 @@ TEST(BmcBootOrder, putsAKindOrNamedOptionsToTheFrontAndKeepsTheRestsOrder) {
   EXPECT_EQ(*orderWith(order, "disk"), (Names{"Boot0000", "Boot0003", "Boot0001", "Boot0004"}));
   EXPECT_EQ(*orderWith(order, "Boot0004,Boot0001"),
             (Names{"Boot0004", "Boot0001", "Boot0000", "Boot0003"}));
-  for (const char* none : {"http", "Boot0009", "Boot0004,", ""})
+  EXPECT_EQ(*orderWith(order, "Boot0004,disk"),
+            (Names{"Boot0004", "Boot0000", "Boot0003", "Boot0001"}));
+  for (const char* none : {"http", "pxe", "Boot0009", "Boot0004,", "disk,", ""})
     EXPECT_EQ(orderWith(order, none).error().code(), ErrorCode::NotFound) << none;
 }
 

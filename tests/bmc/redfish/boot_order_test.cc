@@ -119,6 +119,19 @@ TEST_F(BootOrderService, anOrderThatLosesAnOptionIsRefusedBeforeAnythingIsSent) 
 }
 
 /// DSP0266 9.10: what the settings object has applies at the next boot.
+TEST_F(BootOrderService, anEntryThatIsNoReferenceIsAnErrorAndNoneIsLost) {
+  for (const auto& bad :
+       {json(nullptr), json(7), json::object(), json::array({"Boot0001"}), json("")}) {
+    tree[kSystem]["Boot"]["BootOrder"] = {"Boot0001", bad, "Boot0003"};
+    const auto order = loop.run(bmc->bootOrder());
+    ASSERT_FALSE(order) << bad;
+    EXPECT_EQ(order.error().code(), ErrorCode::Unavailable) << bad;
+    EXPECT_THAT(order.error().text(), HasSubstr("no references")) << bad;
+    EXPECT_FALSE(loop.run(bmc->setBootOrder({"Boot0003", "Boot0001"}))) << bad;
+  }
+  EXPECT_TRUE(patched.empty()) << "an order without it would lose an option";
+}
+
 TEST_F(BootOrderService, whereASettingsObjectHasTheOrderItIsStagedThere) {
   tree[kSystem]["@Redfish.Settings"] = {{"SettingsObject", uriOf("/redfish/v1/Systems/1/SD")}};
   tree["/redfish/v1/Systems/1/SD"] = {

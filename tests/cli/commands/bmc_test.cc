@@ -155,17 +155,43 @@ TEST_F(BmcCommandsOfGb200, powerStaysWhileAnImageIsWrittenOrASecondSlotFilled) {
   EXPECT_FALSE(bmc_.on());
 }
 
-/// The emulated BMC has none of the three by itself.
-TEST_F(BmcCommands, bootOrderLedAndVirtualCdAreShownOrSaidToBeMissing) {
-  for (const auto& [words, said] :
-       {std::pair<std::vector<std::string>, const char*>{{"bmc", "boot-order", "gpu001"},
-                                                         "does not show the machine's boot order"},
-        {{"bmc", "locate", "gpu001", "on"}, "no LED"},
-        {{"bmc", "media", "gpu001"}, "no virtual CD"}}) {
-    const auto none = folder_.muster(words);
-    EXPECT_NE(none.code, 0);
-    EXPECT_THAT(none.err, HasSubstr(said));
-  }
+TEST_F(BmcCommands, bootOrderLedAndVirtualCdAreShownAndChanged) {
+  const auto order = folder_.muster({"bmc", "boot-order", "gpu001"});
+  ASSERT_EQ(order.code, 0) << order.err;
+  EXPECT_THAT(order.out, ::testing::StartsWith("Boot0000   disk "));
+  const auto wrong = folder_.muster({"bmc", "boot-order", "gpu001", "--first", "pxe"});
+  EXPECT_NE(wrong.code, 0);
+  EXPECT_THAT(wrong.err, HasSubstr("name network, http, disk or its references (Boot0000, "));
+  const auto first = folder_.muster({"bmc", "boot-order", "gpu001", "--first", "http,Boot0000"});
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_THAT(first.out, ::testing::StartsWith("Boot0010   http "));
+  const auto again = folder_.muster({"bmc", "boot-order", "gpu001", "--first", "http,Boot0000"});
+  EXPECT_THAT(again.out, HasSubstr("The order was so already."));
+
+  EXPECT_THAT(folder_.muster({"bmc", "media", "gpu001", "--insert", "http://h/x.iso"}).out,
+              HasSubstr("http://h/x.iso"));
+  const auto full = folder_.muster({"bmc", "media", "gpu001", "--insert", "http://h/y.iso"});
+  EXPECT_NE(full.code, 0);
+  EXPECT_THAT(full.err, HasSubstr("eject it first"));
+  EXPECT_EQ(folder_.muster({"bmc", "media", "gpu001", "--eject"}).code, 0);
+  const auto events = folder_.muster({"events"}).out;
+  EXPECT_THAT(events, HasSubstr("bmc media insert http://h/x.iso: done"));
+  EXPECT_THAT(events, HasSubstr("bmc media insert http://h/y.iso: failed: "));
+  EXPECT_THAT(events, HasSubstr("bmc media eject: done"));
+}
+
+TEST_F(BmcCommands, namesThatABmcSaysBeginNoLinesOfTheirOwn) {
+  const auto options = nlohmann::json::parse(
+      R"({"Members": [{"@odata.id": "/redfish/v1/Systems/system/BootOptions/Boot0000", "BootOptionReference": "Boot0000", "DisplayName": "Disk\nBoot9999   disk     fake\r\u001b[2J"}]})");
+  bmc_.expect({.method = "GET", .path = "*/BootOptions", .merge = options, .count = -1});
+  const auto order = folder_.muster({"bmc", "boot-order", "gpu001"});
+  ASSERT_EQ(order.code, 0) << order.err;
+  EXPECT_THAT(order.out, ::testing::Not(HasSubstr("\nBoot9999")));
+  EXPECT_THAT(order.out, HasSubstr("Boot9999"));
+  EXPECT_THAT(order.out, ::testing::Not(HasSubstr("\x1b")));
+}
+
+TEST_F(BmcCommands, urlsThatNoBmcReadsAreRefusedAndPasswordsAreNotRepeated) {
   const auto no_url = folder_.muster({"bmc", "media", "gpu001", "--insert", "ipxe.iso"});
   EXPECT_NE(no_url.code, 0);
   EXPECT_THAT(no_url.err, HasSubstr("is no URL"));
