@@ -53,12 +53,18 @@ BootTarget signedBy(const std::array<Sign, N>& signs, const std::string& text) {
 /// The order as the BMC shows it. An entry that is no reference is not left out: an order without
 /// it would be another one, and writing that would lose a boot option. Errors: Unavailable
 Result<std::vector<std::string>> referencesAt(const Json& resource, std::string_view address) {
-  auto order = textsAt(resource, kOrder);
+  std::vector<std::string> order;
   const auto boot = resource.is_object() ? resource.find("Boot") : resource.end();
   if (boot == resource.end() || !boot->is_object()) return order;
   const auto listed = boot->find("BootOrder");
   if (listed == boot->end() || listed->is_null()) return order;
-  if (!listed->is_array() || listed->size() != order.size())
+  bool readable = listed->is_array();
+  if (readable)
+    for (const auto& entry : *listed) {
+      readable = readable && entry.is_string() && !entry.get_ref<const std::string&>().empty();
+      if (readable) order.push_back(entry.get<std::string>());
+    }
+  if (!readable)
     return fail(ErrorCode::Unavailable,
                 fmt::format("the boot order that {} shows has entries that are no references; a "
                             "restart of the machine or an update of its BMC may mend that",
@@ -81,7 +87,12 @@ Async<std::pair<Json, std::optional<Member>>> RedfishBootOrder::resources() {
   std::optional<Member> settings;
   if (const auto uri = linkAt(system->body, "@Redfish.Settings/SettingsObject"); !uri.empty()) {
     auto reply = co_await resources_.session().get(uri);
-    if (reply) settings = Member{uri, std::move(reply->body)};
+    if (reply) {  // AMI's has its tag in the header only
+      const auto tag = reply->etag();
+      settings = Member{uri, std::move(reply->body)};
+      if (settings->json.is_object() && textAt(settings->json, "@odata.etag").empty())
+        settings->json["@odata.etag"] = tag;
+    }
     if (!reply && reply.error().code() != ErrorCode::NotFound)
       co_return fail(std::move(reply.error()));
   }

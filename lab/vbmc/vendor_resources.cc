@@ -42,6 +42,20 @@ json sensor(const std::string& path, const std::string& name, const std::string&
   return result;
 }
 
+/// A line of the log: "2026-11-25T10:00:00Z [Warning] a fan is slow".
+json logEntry(const std::string& line, std::size_t number) {
+  const auto space = line.find(' ');
+  json entry =
+      head(fmt::format("{}/Entries/{}", kSel, number), "LogEntry.v1_9_0.LogEntry", "Log Entry");
+  entry["EntryType"] = "SEL";
+  entry["Created"] = line.substr(0, space);
+  auto words = line.substr(space + 1);
+  const auto end = words.starts_with('[') ? words.find("] ") : std::string::npos;
+  entry["Severity"] = end == std::string::npos ? "OK" : words.substr(1, end - 1);
+  entry["Message"] = end == std::string::npos ? std::move(words) : words.substr(end + 2);
+  return entry;
+}
+
 }  // namespace
 
 nlohmann::json VendorResources::updateServiceResource() const {
@@ -247,19 +261,15 @@ std::optional<nlohmann::json> VendorResources::resource(const std::string& path)
   }
   if (path == kSel + "/Entries") {
     json result = collection(path, "LogEntryCollection", {});
-    for (std::size_t i = 0; i < bmc_.state.log.size(); ++i) {
-      const auto space = bmc_.state.log[i].find(' ');
-      json entry = head(fmt::format("{}/{}", path, i + 1), "LogEntry.v1_9_0.LogEntry", "Log Entry");
-      entry["EntryType"] = "SEL";
-      entry["Created"] = bmc_.state.log[i].substr(0, space);
-      auto words = bmc_.state.log[i].substr(space + 1);
-      const auto end = words.starts_with('[') ? words.find("] ") : std::string::npos;
-      entry["Severity"] = end == std::string::npos ? "OK" : words.substr(1, end - 1);
-      entry["Message"] = end == std::string::npos ? std::move(words) : words.substr(end + 2);
-      result["Members"].push_back(std::move(entry));
-    }
+    for (std::size_t i = 0; i < bmc_.state.log.size(); ++i)
+      result["Members"].push_back(logEntry(bmc_.state.log[i], i + 1));
     result["Members@odata.count"] = bmc_.state.log.size();
     return result;
+  }
+  if (path.starts_with(kSel + "/Entries/")) {
+    for (std::size_t i = 0; i < bmc_.state.log.size(); ++i)
+      if (auto entry = logEntry(bmc_.state.log[i], i + 1); entry["@odata.id"] == path) return entry;
+    return std::nullopt;
   }
   if (path == kJobs) {
     std::vector<std::string> ids;

@@ -37,17 +37,17 @@ except sushy.exceptions.HTTPError as refused:
 
 managers = root.get_manager_collection().get_members()
 assert len(managers) == 1 and managers[0].firmware_version, "no manager"
-chassis = root.get_chassis_collection().get_members()
-assert chassis, "no chassis"
-
-assert system.processors.get_members(), "no processors"
-for media in system.virtual_media.get_members() if "VirtualMedia" in system.json else []:
+for media in managers[0].virtual_media.get_members() if "VirtualMedia" in managers[0].json else []:
     media.insert_media("http://127.0.0.1:9/a.iso")
     media.refresh(force=True)
     assert media.inserted and media.image == "http://127.0.0.1:9/a.iso", media.json
     media.eject_media()
     media.refresh(force=True)
     assert not media.inserted, media.json
+chassis = root.get_chassis_collection().get_members()
+assert chassis, "no chassis"
+
+assert system.processors.get_members(), "no processors"
 update = root.get_update_service()
 names = {item.identity: item.version for item in update.firmware_inventory.get_members()}
 assert names, "no firmware"

@@ -181,9 +181,13 @@ TEST_F(BmcCommands, bootOrderLedAndVirtualCdAreShownAndChanged) {
 }
 
 TEST_F(BmcCommands, namesThatABmcSaysBeginNoLinesOfTheirOwn) {
-  const auto options = nlohmann::json::parse(
-      R"({"Members": [{"@odata.id": "/redfish/v1/Systems/system/BootOptions/Boot0000", "BootOptionReference": "Boot0000", "DisplayName": "Disk\nBoot9999   disk     fake\r\u001b[2J"}]})");
-  bmc_.expect({.method = "GET", .path = "*/BootOptions", .merge = options, .count = -1});
+  const auto links = nlohmann::json::parse(
+      R"({"Members": [{"@odata.id": "/redfish/v1/Systems/system/BootOptions/Boot0000"}]})");
+  bmc_.expect({.method = "GET", .path = "*/BootOptions", .merge = links, .count = -1});
+  bmc_.expect({.method = "GET",
+               .path = "*/BootOptions/Boot0000",
+               .merge = {{"DisplayName", "Disk\nBoot9999   disk     fake\r\x1b[2J"}},
+               .count = -1});
   const auto order = folder_.muster({"bmc", "boot-order", "gpu001"});
   ASSERT_EQ(order.code, 0) << order.err;
   EXPECT_THAT(order.out, ::testing::Not(HasSubstr("\nBoot9999")));
