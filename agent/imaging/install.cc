@@ -7,10 +7,12 @@
 #include "agent/imaging/root_system.h"
 #include "agent/imaging/secure_boot.h"
 #include "agent/imaging/target_files.h"
+#include "agent/imaging/uefi_boot.h"
 #include "agent/network/network_files.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "base/json_output.h"
+#include "base/log.h"
 #include "wire/carried_libc.h"
 
 #include <fmt/format.h>
@@ -219,6 +221,33 @@ Result<void> copyBootLoader(const Layout::BootDisk& copy, const wire::WriteImage
   return esp->end();
 }
 
+/// The EFI system partitions of the installation, the first disk's first.
+Result<std::vector<InstalledEsp>> installedEsps(const fs::path& disk, const Layout& layout) {
+  std::vector<fs::path> disks = {disk};
+  for (const auto& copy : layout.copies) disks.push_back(copy.disk);
+  std::vector<InstalledEsp> out;
+  for (auto& one : disks) {
+    TRY(partuuid, partitionUuid(one, kEspPartition));
+    out.push_back({std::move(one), kEspPartition, std::move(partuuid)});
+  }
+  return out;
+}
+
+/// Not an error of the installation: the loader lies where firmware looks by itself, and the BMC
+/// can be told to boot from the disk. But it is said.
+void mendBootOrder(const fs::path& disk, const Layout& layout,
+                   const std::function<void(const std::string&)>& notify) {
+  auto esps = installedEsps(disk, layout);
+  auto changes =
+      esps ? mendUefiBoot(*esps) : Result<std::vector<std::string>>(fail(std::move(esps.error())));
+  if (!changes) {
+    notify("the UEFI boot order was not mended: " + changes.error().str());
+    logWarning("install", "the UEFI boot order was not mended: {}", changes.error().str());
+    return;
+  }
+  for (const auto& change : *changes) notify("UEFI: " + change);
+}
+
 }  // namespace
 
 Result<void> installSystem(const fs::path& disk, const Layout& layout,
@@ -250,7 +279,9 @@ Result<void> installSystem(const fs::path& disk, const Layout& layout,
   TRY_OK(esp->end());
   for (const auto& copy : layout.copies) TRY_OK(copyBootLoader(copy, params, layout));
   if (boot) TRY_OK(boot->end());
-  return root->end();
+  TRY_OK(root->end());
+  mendBootOrder(disk, layout, notify);
+  return {};
 }
 
 }  // namespace muster::agent
