@@ -29,11 +29,13 @@ constexpr std::size_t kIntentsPerSubject = 500;
 
 /// The plan's impact on pools as they are now: a run over a few nodes has looked at those only, and
 /// a limit counts all. Errors: a scheduler that cannot be asked
-Result<PlanImpact> currentImpact(Session& session, lifecycle::FactSet facts, const Plan& plan) {
+Result<PlanImpact> currentImpact(Session& session, const lifecycle::FactSet& known,
+                                 const Plan& plan) {
   const auto& cluster = session.cluster();
-  auto impact = impactOf(cluster, facts, plan, fabric::leavesOf);
+  auto impact = impactOf(cluster, known, plan, fabric::leavesOf);
   const auto neighbours = uncheckedNeighbours(cluster, plan.policy, impact, fabric::leavesOf);
   if (neighbours.empty()) return impact;
+  auto facts = known;
   std::vector<lifecycle::Fact> seen;
   for (const auto& node : neighbours) {
     TRY(places, session.controller->run(session.controller->observePool(lifecycle::Subject(node))));

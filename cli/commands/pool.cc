@@ -12,7 +12,7 @@
 namespace muster::cli {
 namespace {
 
-nlohmann::json jsonOf(const std::vector<app::PoolHold>& holds) {
+int printJson(const std::vector<app::PoolHold>& holds) {
   auto out = nlohmann::json::array();
   for (const auto& hold : holds)
     out.push_back({{"node", hold.node.str()},
@@ -20,7 +20,8 @@ nlohmann::json jsonOf(const std::vector<app::PoolHold>& holds) {
                    {"seen_at", muster::toString(hold.seen_at)},
                    {"overridden", hold.overridden},
                    {"overridden_by", hold.overridden_by}});
-  return out;
+  std::cout << jsonText(out, 2) << "\n";
+  return kOk;
 }
 
 }  // namespace
@@ -28,10 +29,7 @@ nlohmann::json jsonOf(const std::vector<app::PoolHold>& holds) {
 int poolHolds(const app::Options& options) {
   const auto holds = app::poolHolds(options);
   if (!holds) return report(holds.error());
-  if (options.json) {
-    std::cout << jsonText(jsonOf(*holds), 2) << "\n";
-    return kOk;
-  }
+  if (options.json) return printJson(*holds);
   for (const auto& hold : *holds)
     std::cout << fmt::format(
         "{:<12} {} (seen {}){}\n", hold.node.str(), printable(hold.hold),
@@ -44,10 +42,7 @@ int poolHolds(const app::Options& options) {
 int poolOverride(const app::Options& options, const NodesReasonArgs& args) {
   const auto holds = app::overridePoolHolds(options, args.nodes, args.reason);
   if (!holds) return report(holds.error());
-  if (options.json) {
-    std::cout << jsonText(jsonOf(*holds), 2) << "\n";
-    return kOk;
-  }
+  if (options.json) return printJson(*holds);
   for (const auto& hold : *holds)
     std::cout << fmt::format(
         "{}: muster may disturb it although a person has drained it ({}); it takes jobs again when "
