@@ -73,6 +73,7 @@ Task<Handover> untilRunEnds(Options options, Controller& controller, std::string
   Handover end;
   auto next_poll = controller.clock().steady() + kRolloutPollInterval;
   while (true) {
+    listener.onPoll();
     if (isLockRequested(options.state)) {
       end.reason = kReleased;
       co_return end;
@@ -175,9 +176,10 @@ Result<Handover> run(const Options& options, const io::FileLock& instance, Hando
                       options, cluster, found, Role::Active,
                       [&listener](const lifecycle::Event& event) { listener.onEvent(event); },
                       std::move(lock), std::move(earlier.dnsmasq)));
-  controller->onExit([&store = controller->store(), &clock = controller->clock()] {
+  controller->onExit([&store = controller->store(), &clock = controller->clock(), &listener] {
     if (const auto marked = monitor::markMonitorEnded(store, clock.now()); !marked)
       logWarning("monitor", "that it ended could not be stored: {}", marked.error().str());
+    listener.onExit();
   });
   listener.onNotice(fmt::format("{} nodes, polled every {} s", cluster.nodes.size(),
                                 cluster.monitor->interval_seconds));
@@ -199,6 +201,7 @@ Error runMonitor(const Options& options, MonitorListener& listener) {
   const auto retry_state = std::make_shared<monitor::RetryState>();
   while (true) {
     auto end = run(options, *instance, std::move(next), retry_state, listener);
+    listener.onPause();
     if (!end && !begun) return end.error();  // at its first start a person is there to read it
     begun = true;
     next = end ? std::move(*end) : Handover{};

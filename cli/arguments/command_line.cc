@@ -86,6 +86,7 @@ void buildCommandLine(CLI::App& app, Invocation& call, const std::vector<std::st
   addRecordCommands(app, call);
   addRolloutCommands(app, call);
   addMonitorCommands(app, call);
+  addServerCommands(app, call);
   addBmcCommands(app, call);
   addDiscoverCommands(app, call);
   addFirmwareCommands(app, call);
