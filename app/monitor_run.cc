@@ -89,15 +89,15 @@ Task<Handover> untilRunEnds(Options options, Controller& controller, std::string
     const bool came = reload_requested.exchange(false);
     const bool is_requested = (came || is_put_off) && runs->under_way.empty();
     if (came && !is_requested)
-      listener.onNotice(fmt::format(
-          "SIGHUP: the inventory is read again when run {} has ended; to have it sooner: `muster run "
-          "pause {}`",
-          runs->under_way, runs->under_way));
+      listener.onNotice(
+          fmt::format("SIGHUP: the inventory is read again when run {} has ended; to have it "
+                      "sooner: `muster run "
+                      "pause {}`",
+                      runs->under_way, runs->under_way));
     is_put_off = (came || is_put_off) && !is_requested;
     runs->begin_none = is_put_off;
     std::optional<std::string> changed;
-    const bool is_poll_due =
-        controller.clock().steady() >= next_poll && runs->under_way.empty();
+    const bool is_poll_due = controller.clock().steady() >= next_poll && runs->under_way.empty();
     if (is_requested || is_poll_due) {
       next_poll = controller.clock().steady() + kRolloutPollInterval;
       if (auto mark = lifecycle::overlaysMark(controller.store()); mark && *mark != rollouts)
@@ -144,7 +144,8 @@ RunWork runWork(Controller& controller, lifecycle::RunStore& runs, MonitorListen
           [&controller](lifecycle::Subject subject) {
             return controller.observePool(std::move(subject));
           },
-          [&listener](const std::string& text) { listener.onNotice(text); }};
+          [&listener](const std::string& text) { listener.onNotice(text); },
+          [] { requestReload(); }};
 }
 
 Async<Handover> monitorUntilRunEnds(Controller& controller, MonitorListener& listener,

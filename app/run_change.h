@@ -26,9 +26,9 @@ Result<lifecycle::Run> changeRun(lifecycle::RunStore& runs, const std::string& i
     TRY(stored, runs.exchange(std::move(next), note));
     if (stored) return std::move(*stored);
   }
-  return fail(Error(ErrorCode::Unavailable,
-                    fmt::format("run {} is changed by others all the time", id))
-                  .retryable(true));
+  return fail(
+      Error(ErrorCode::Unavailable, fmt::format("run {} is changed by others all the time", id))
+          .retryable(true));
 }
 
 }  // namespace muster::app

@@ -81,7 +81,8 @@ Result<std::optional<Run>> RunExecutor::next() {
   for (const auto state : kFirst)
     for (auto& run : open) {
       if (run.state != state || !run.unreadable.empty()) continue;
-      if (memory_->begin_none && state != RunState::Running && state != RunState::Planning) continue;
+      if (memory_->begin_none && state != RunState::Running && state != RunState::Planning)
+        continue;
       TRY(taken, takeUp(std::move(run)));
       if (taken) return taken;
     }

@@ -18,9 +18,11 @@ namespace muster::app {
 /// for a moment (a command had the state folder) is not one whose process has died.
 struct RunMemory {
   std::set<std::string> begun;
-  std::string under_way;    ///< id of the run that is worked on now; empty: none
-  bool begin_none = false;  ///< somebody waits for the end of what is under way
-  std::function<void(const lifecycle::Event&)> hear;  ///< to be told every event; empty: nobody asks
+  std::string under_way;                 ///< id of the run that is worked on now; empty: none
+  bool begin_none = false;               ///< somebody waits for the end of what is under way
+  std::set<std::string> read_again_for;  ///< runs for which the inventory was read again
+  std::function<void(const lifecycle::Event&)>
+      hear;  ///< to be told every event; empty: nobody asks
 };
 
 /// What an executor works with; borrowed.
@@ -35,6 +37,7 @@ struct RunWork {
   std::function<Result<lifecycle::Plan>(const lifecycle::FactSet&, const lifecycle::Policy&)> plan;
   PoolObserver observe_pool;
   std::function<void(const std::string&)> notice = {};  ///< for the operator of this process
+  std::function<void()> read_inventory = {};            ///< asks for it: another executor follows
 };
 
 class RunExecutor {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens in a run: it is planned, agreed to, and carried out in rounds as `muster apply` does,
-// until nothing is left.
+// What happens in a run: it is planned, agreed to, and carried out in rounds as `muster apply`
+// does, until nothing is left.
 #include "app/plan.h"
 #include "app/run_change.h"
 #include "app/run_executor.h"
@@ -57,7 +57,8 @@ Result<std::set<std::string>> declaredIntents(Store& store, const Policy& policy
   TRY(open, store.openIntents());
   for (const auto& intent : open) {
     const auto& subject = intent.action.facet.subject;
-    const bool is_ours = policy.only.empty() || subject.isCluster() || policy.only.contains(subject);
+    const bool is_ours =
+        policy.only.empty() || subject.isCluster() || policy.only.contains(subject);
     if (is_ours && intent.action.cause == ActionCause::Declared) out.insert(intent.action.id);
   }
   return out;
@@ -108,8 +109,7 @@ Async<RunExecutor::Round> RunExecutor::look(Run run) {
   auto facts = co_await std::move(looking);
   if (!facts) co_return std::unexpected(std::move(facts).error());
   CO_TRY(plan, work_.plan(*facts, policy));
-  auto counting =
-      currentImpact(work_.cluster, work_.store, *facts, plan, work_.observe_pool);
+  auto counting = currentImpact(work_.cluster, work_.store, *facts, plan, work_.observe_pool);
   auto impact = co_await std::move(counting);
   if (!impact) co_return std::unexpected(std::move(impact).error());
   CO_TRY(open, declaredIntents(work_.store, plan.policy));
@@ -119,7 +119,20 @@ Async<RunExecutor::Round> RunExecutor::look(Run run) {
 
 Async<void> RunExecutor::makePlan(Run run) {
   const auto id = run.id;
+  const auto& meant = run.apply.inventory;
+  const bool is_another = !meant.empty() && meant != work_.cluster.digest;
+  if (is_another && work_.read_inventory && memory_->read_again_for.insert(id).second) {
+    memory_->begin_none = true;  // the next executor, with the inventory as it is then, plans it
+    work_.read_inventory();
+    co_return Result<void>();
+  }
   CO_TRY(planning, move(id, RunState::Planning, RunReason::None));
+  if (is_another) {
+    CO_TRY_OK(move(id, RunState::Failed, RunReason::InventoryChanged,
+                   "who serves the site has read another inventory than the one that is meant; see "
+                   "its log, and that both read the same file"));
+    co_return Result<void>();
+  }
   auto looking = look(planning);
   auto round = co_await std::move(looking);
   if (!round) co_return std::unexpected(std::move(round).error());
@@ -187,8 +200,8 @@ Async<void> RunExecutor::begin(Run run) {
     if (!facts) co_return std::unexpected(std::move(facts).error());
     CO_TRY(now, work_.plan(*facts, policy));
     if (now.hash() != run.plan_hash) {
-      const auto stale = is_just_made ? staleReasons(*made_, work_.cluster, *facts)
-                                      : std::vector<std::string>();
+      const auto stale =
+          is_just_made ? staleReasons(*made_, work_.cluster, *facts) : std::vector<std::string>();
       CO_TRY_OK(move(id, RunState::Outdated, RunReason::FactsMoved,
                      stale.empty() ? "the plan is another one by now" : stale.front()));
       co_return Result<void>();
@@ -212,9 +225,9 @@ Result<bool> RunExecutor::mayGoOn(const std::string& id, const Round& round) {
   TRY(run, readRun(work_.runs, id));
   const bool asks = run.apply.confirm || run.approvals_needed > 0;
   const auto& impact = round.impact;
-  if (!asks || (isWithin(impact.taken_out, run.agreed_out) &&
-                isWithin(impact.wiped, run.agreed_wipes) &&
-                isWithin(impact.reset, run.agreed_resets)))
+  if (!asks ||
+      (isWithin(impact.taken_out, run.agreed_out) && isWithin(impact.wiped, run.agreed_wipes) &&
+       isWithin(impact.reset, run.agreed_resets)))
     return true;
   TRY_OK(keepPlan(id, round.plan));
   TRY_OK(move(id, RunState::NeedsApproval, RunReason::PlanGrew,

@@ -42,10 +42,9 @@ Result<Run> ordered(Run run, RunOrder order, const RunActor& actor, WallTime now
   if (!isWorkedOn(run)) {
     if (!cancels && run.state == RunState::Paused) return run;
     note = fmt::format("run {}: {} by {}", run.id, cancels ? "cancelled" : "paused", who(actor));
-    return changed(
-        std::move(run), cancels ? RunState::Cancelled : RunState::Paused,
-        cancels ? RunReason::CancelledByPerson : RunReason::PausedByPerson, RunMover::Person,
-        actor.principal, now);
+    return changed(std::move(run), cancels ? RunState::Cancelled : RunState::Paused,
+                   cancels ? RunReason::CancelledByPerson : RunReason::PausedByPerson,
+                   RunMover::Person, actor.principal, now);
   }
   if (run.order == order || run.order == RunOrder::Cancel) return run;
   run.order = order;
@@ -54,11 +53,11 @@ Result<Run> ordered(Run run, RunOrder order, const RunActor& actor, WallTime now
   return run;
 }
 
-Result<Run> saidYes(Run run, const std::string& plan_hash, const RunActor& actor,
-                    bool confirmation, WallTime now, std::string& note) {
+Result<Run> saidYes(Run run, const std::string& plan_hash, const RunActor& actor, bool confirmation,
+                    WallTime now, std::string& note) {
   if (run.state != RunState::NeedsApproval)
-    return fail(ErrorCode::Conflict, fmt::format("run {} is {}: it waits for no approval", run.id,
-                                                 toString(run.state)));
+    return fail(ErrorCode::Conflict,
+                fmt::format("run {} is {}: it waits for no approval", run.id, toString(run.state)));
   if (plan_hash != run.plan_hash)
     return fail(ErrorCode::Conflict,
                 fmt::format("the plan of run {} is another one by now ({}): look at it again with "
@@ -110,8 +109,8 @@ RunActor localActor() { return {userName(), "local", hostName()}; }
 Result<Run> submitRun(RunStore& runs, const RunRequest& request, const RunActor& actor,
                       WallTime now) {
   if (request.idempotency_key.size() > kMaxIdempotencyKeyBytes)
-    return fail(ErrorCode::InvalidInput, fmt::format("an idempotency key has at most {} bytes",
-                                                     kMaxIdempotencyKeyBytes));
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("an idempotency key has at most {} bytes", kMaxIdempotencyKeyBytes));
   if (actor.principal.empty())
     return fail(ErrorCode::Denied, "nobody asks for this run: a run has an author");
   Run run;
@@ -127,9 +126,9 @@ Result<Run> submitRun(RunStore& runs, const RunRequest& request, const RunActor&
   run.after_restart = request.after_restart;
   run.idempotency_key = request.idempotency_key;
   run.stamps.push_back({RunState::Queued, RunReason::None, now, actor.principal});
-  const auto note = fmt::format("run {}: {} {} asked for by {} ({})", run.id, toString(run.kind),
-                                run.apply.nodes.empty() ? "all nodes" : run.apply.nodes, who(actor),
-                                actor.way);
+  const auto note =
+      fmt::format("run {}: {} {} asked for by {} ({})", run.id, toString(run.kind),
+                  run.apply.nodes.empty() ? "all nodes" : run.apply.nodes, who(actor), actor.way);
   const auto wanted = run.apply;
   TRY(stored, runs.add(std::move(run), note));
   if (stored.apply != wanted || stored.kind != request.kind ||

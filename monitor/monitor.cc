@@ -149,8 +149,7 @@ Result<void> Monitor::applyDecision(const FleetSnapshot& snapshot, const Decisio
                                     bool knows_all) {
   const auto now = services_.clock.now();
   for (const auto& trip : decision.trips) TRY_OK(breakers_.trip(trip, now));
-  if (knows_all && snapshot.troubles.empty())
-    TRY_OK(breakers_.forgetHealthy(decision.in_trouble));
+  if (knows_all && snapshot.troubles.empty()) TRY_OK(breakers_.forgetHealthy(decision.in_trouble));
   Quarantine quarantine(services_.store);
   for (const auto* list : {&decision.drain, &decision.quarantine})
     for (const auto& exclusion : *list) {

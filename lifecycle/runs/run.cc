@@ -23,7 +23,8 @@ constexpr std::array kChanges{
     Change{RunState::Queued, RunState::Planning, kExecutor},
     Change{RunState::Queued, RunState::Paused, kPerson},
     Change{RunState::Queued, RunState::Cancelled, kPerson},
-    Change{RunState::Planning, RunState::Queued, kExecutor},  // its process was ended: it is planned anew
+    Change{RunState::Planning, RunState::Queued,
+           kExecutor},  // its process was ended: it is planned anew
     Change{RunState::Planning, RunState::Planned, kExecutor},
     Change{RunState::Planning, RunState::Done, kExecutor},
     Change{RunState::Planning, RunState::Failed, kExecutor},
@@ -48,7 +49,8 @@ constexpr std::array kChanges{
     Change{RunState::Running, RunState::Paused, kExecutor},
     Change{RunState::Running, RunState::Cancelled, kExecutor},
     Change{RunState::Running, RunState::Outdated, kExecutor},
-    Change{RunState::Running, RunState::NeedsApproval, kExecutor},  // a later round would disturb more
+    Change{RunState::Running, RunState::NeedsApproval,
+           kExecutor},  // a later round would disturb more
     Change{RunState::Paused, RunState::Queued, kPerson},
     Change{RunState::Paused, RunState::Running, kExecutor},
     Change{RunState::Paused, RunState::Approved, kPerson},
@@ -86,9 +88,8 @@ bool mayChange(RunState from, RunState to, RunMover mover) {
 Result<Run> changed(Run run, RunState to, RunReason reason, RunMover mover, std::string by,
                     WallTime at) {
   if (!mayChange(run.state, to, mover))
-    return fail(ErrorCode::Conflict,
-                fmt::format("run {} is {}: it cannot become {}", run.id, toString(run.state),
-                            toString(to)));
+    return fail(ErrorCode::Conflict, fmt::format("run {} is {}: it cannot become {}", run.id,
+                                                 toString(run.state), toString(to)));
   run.state = to;
   run.reason = reason;
   const bool is_over = isEnd(to) || to == RunState::Paused || to == RunState::Queued;

@@ -55,11 +55,11 @@ enum class RunReason {
   AwaitsConfirmation,  ///< of who asked for it
   AwaitsApproval,      ///< of somebody else
   NothingToDo,
-  LimitsExceeded,     ///< it would take too many nodes out of work
-  ActionFailed,       ///< the report says which
-  Blocked,            ///< what is left cannot be done without a person
-  OthersWork,         ///< other workers had the nodes for too long
-  CannotPlan,         ///< the nodes could not be looked at, or there is no such plan
+  LimitsExceeded,  ///< it would take too many nodes out of work
+  ActionFailed,    ///< the report says which
+  Blocked,         ///< what is left cannot be done without a person
+  OthersWork,      ///< other workers had the nodes for too long
+  CannotPlan,      ///< the nodes could not be looked at, or there is no such plan
   CancelledByPerson,
   PausedByPerson,
   PausedAfterRestart,  ///< its policy says so
@@ -90,9 +90,10 @@ struct RunActor {
 
 /// Of RunKind::Apply.
 struct ApplyParams {
-  std::string nodes;     ///< hostlist; empty: all
-  bool confirm = false;  ///< the author is to be asked when the plan is known
-  std::string command;   ///< as typed, without secrets; for the journal
+  std::string nodes;      ///< hostlist; empty: all
+  bool confirm = false;   ///< the author is to be asked when the plan is known
+  std::string command;    ///< as typed, without secrets; for the journal
+  std::string inventory;  ///< digest of the cluster that the author means; empty: whatever is there
   friend bool operator==(const ApplyParams&, const ApplyParams&) = default;
 };
 

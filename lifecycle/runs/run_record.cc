@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The record of a run: each type says its fields once.
 #include "inventory/parse/hostlist.h"
+#include "lifecycle/runs/run_json.h"
 #include "lifecycle/runs/run_words.h"
 
 namespace muster::lifecycle {
@@ -78,16 +79,16 @@ namespace muster::wire {
 using namespace muster::lifecycle;
 
 template <>
-inline constexpr auto kFields<RunActor> =
-    std::tuple(field("principal", &RunActor::principal, kName),
-               field("way", &RunActor::way, kName).omitted(),
-               field("address", &RunActor::address, kName).omitted());
+inline constexpr auto kFields<RunActor> = std::tuple(
+    field("principal", &RunActor::principal, kName), field("way", &RunActor::way, kName).omitted(),
+    field("address", &RunActor::address, kName).omitted());
 
 template <>
 inline constexpr auto kFields<ApplyParams> =
     std::tuple(field("nodes", &ApplyParams::nodes, kHostlist).omitted(),
                field("confirm", &ApplyParams::confirm, Flag{}).omitted(),
-               field("command", &ApplyParams::command, Text{kMaxCommandBytes}).omitted());
+               field("command", &ApplyParams::command, Text{kMaxCommandBytes}).omitted(),
+               field("inventory", &ApplyParams::inventory, kHash).omitted());
 
 template <>
 inline constexpr auto kFields<RunApproval> =
@@ -96,11 +97,10 @@ inline constexpr auto kFields<RunApproval> =
                field("confirmation", &RunApproval::confirmation, Flag{}).omitted());
 
 template <>
-inline constexpr auto kFields<RunStamp> =
-    std::tuple(field("state", &RunStamp::state, Word<RunState, 12>{&kRunStates, kMaxWordBytes}),
-               field("reason", &RunStamp::reason, Word<RunReason, 16>{&kRunReasons, kMaxWordBytes})
-                   .omitted(),
-               field("at", &RunStamp::at, Time{}), field("by", &RunStamp::by, kName).omitted());
+inline constexpr auto kFields<RunStamp> = std::tuple(
+    field("state", &RunStamp::state, Word<RunState, 12>{&kRunStates, kMaxWordBytes}),
+    field("reason", &RunStamp::reason, Word<RunReason, 16>{&kRunReasons, kMaxWordBytes}).omitted(),
+    field("at", &RunStamp::at, Time{}), field("by", &RunStamp::by, kName).omitted());
 
 template <>
 inline constexpr auto kFields<RunProgress> =
@@ -113,56 +113,56 @@ inline constexpr auto kFields<RunProgress> =
                field("held", &RunProgress::held, Whole{}).omitted());
 
 template <>
-inline constexpr auto kFields<DomainImpact> =
-    std::tuple(field("kind", [](auto&& impact) -> auto& { return impact.domain.kind; },
-                     Word<DomainKind, 4>{&kDomainKinds, kMaxWordBytes}),
-               field("name", [](auto&& impact) -> auto& { return impact.domain.name; }, kName),
-               field("taken_out", &DomainImpact::taken_out, Whole{}),
-               field("already_out", &DomainImpact::already_out, Whole{}),
-               field("size", &DomainImpact::size, Whole{}),
-               field("limit", &DomainImpact::limit, Whole{}));
+inline constexpr auto kFields<DomainImpact> = std::tuple(
+    field(
+        "kind", [](auto&& impact) -> auto& { return impact.domain.kind; },
+        Word<DomainKind, 4>{&kDomainKinds, kMaxWordBytes}),
+    field(
+        "name", [](auto&& impact) -> auto& { return impact.domain.name; }, kName),
+    field("taken_out", &DomainImpact::taken_out, Whole{}),
+    field("already_out", &DomainImpact::already_out, Whole{}),
+    field("size", &DomainImpact::size, Whole{}), field("limit", &DomainImpact::limit, Whole{}));
 
 template <>
-inline constexpr auto kFields<PlanImpact> =
-    std::tuple(field("actions", &PlanImpact::actions, Whole{}),
-               field("blocked", &PlanImpact::blocked, Whole{}),
-               field("subjects", &PlanImpact::subjects, Whole{}),
-               field("taken_out", &PlanImpact::taken_out, Nodes{}),
-               field("wiped", &PlanImpact::wiped, Nodes{}),
-               field("reset", &PlanImpact::reset, Nodes{}),
-               field("domains", &PlanImpact::domains, Items{kMaxDomains}),
-               field("unread", &PlanImpact::unread, NodesByText{}),
-               field("at_least_s", &PlanImpact::at_least, Seconds{kMaxSeconds}));
+inline constexpr auto kFields<PlanImpact> = std::tuple(
+    field("actions", &PlanImpact::actions, Whole{}),
+    field("blocked", &PlanImpact::blocked, Whole{}),
+    field("subjects", &PlanImpact::subjects, Whole{}),
+    field("taken_out", &PlanImpact::taken_out, Nodes{}),
+    field("wiped", &PlanImpact::wiped, Nodes{}), field("reset", &PlanImpact::reset, Nodes{}),
+    field("domains", &PlanImpact::domains, Items{kMaxDomains}),
+    field("unread", &PlanImpact::unread, NodesByText{}),
+    field("at_least_s", &PlanImpact::at_least, Seconds{kMaxSeconds}));
 
 template <>
-inline constexpr auto kFields<Run> =
-    std::tuple(field("apply", &Run::apply, Object{}), field("asked_by", &Run::asked_by, Object{}),
-               field("after_restart", &Run::after_restart,
-                     Word<AfterRestart, 2>{&kAfterRestart, kMaxWordBytes})
-                   .omitted(),
-               field("reason", &Run::reason, Word<RunReason, 16>{&kRunReasons, kMaxWordBytes})
-                   .omitted(),
-               field("text", &Run::text, kText).omitted(),
-               field("order", &Run::order, Word<RunOrder, 3>{&kRunOrders, kMaxWordBytes}).omitted(),
-               field("ordered_by", &Run::ordered_by, kName).omitted(),
-               field("worked_on_by", &Run::worked_on_by, kName).omitted(),
-               field("begun", &Run::begun, Flag{}).omitted(),
-               field("inventory", &Run::inventory_digest, kHash).omitted(),
-               field("plan", &Run::plan_hash, kHash).omitted(),
-               field("planned_at", &Run::planned_at, Time{}).omitted(),
-               field("subjects", &Run::subjects, kHostlist).omitted(),
-               field("impact", &Run::impact, Maybe{Object{}})
-                   .omittedIf([](const Run& run) { return !run.impact; }),
-               field("approvals_needed", &Run::approvals_needed, Whole{kMaxApprovals}).omitted(),
-               field("approvals", &Run::approvals, Items{kMaxApprovals}).omitted(),
-               field("agreed_out", &Run::agreed_out, kHostlist).omitted(),
-               field("agreed_wipes", &Run::agreed_wipes, kHostlist).omitted(),
-               field("agreed_resets", &Run::agreed_resets, kHostlist).omitted(),
-               field("progress", &Run::progress, Object{}).omitted(),
-               field("problems", &Run::problems, Texts{kMaxRunProblems, kMaxRunTextBytes}).omitted(),
-               field("stamps", &Run::stamps, Items{kMaxRunStamps}),
-               field("first_event", &Run::first_event, Whole{}).omitted(),
-               field("last_event", &Run::last_event, Whole{}).omitted());
+inline constexpr auto kFields<Run> = std::tuple(
+    field("apply", &Run::apply, Object{}), field("asked_by", &Run::asked_by, Object{}),
+    field("after_restart", &Run::after_restart,
+          Word<AfterRestart, 2>{&kAfterRestart, kMaxWordBytes})
+        .omitted(),
+    field("reason", &Run::reason, Word<RunReason, 16>{&kRunReasons, kMaxWordBytes}).omitted(),
+    field("text", &Run::text, kText).omitted(),
+    field("order", &Run::order, Word<RunOrder, 3>{&kRunOrders, kMaxWordBytes}).omitted(),
+    field("ordered_by", &Run::ordered_by, kName).omitted(),
+    field("worked_on_by", &Run::worked_on_by, kName).omitted(),
+    field("begun", &Run::begun, Flag{}).omitted(),
+    field("inventory", &Run::inventory_digest, kHash).omitted(),
+    field("plan", &Run::plan_hash, kHash).omitted(),
+    field("planned_at", &Run::planned_at, Time{}).omitted(),
+    field("subjects", &Run::subjects, kHostlist).omitted(),
+    field("impact", &Run::impact, Maybe{Object{}}).omittedIf([](const Run& run) {
+      return !run.impact;
+    }),
+    field("approvals_needed", &Run::approvals_needed, Whole{kMaxApprovals}).omitted(),
+    field("approvals", &Run::approvals, Items{kMaxApprovals}).omitted(),
+    field("agreed_out", &Run::agreed_out, kHostlist).omitted(),
+    field("agreed_wipes", &Run::agreed_wipes, kHostlist).omitted(),
+    field("agreed_resets", &Run::agreed_resets, kHostlist).omitted(),
+    field("progress", &Run::progress, Object{}).omitted(),
+    field("problems", &Run::problems, Texts{kMaxRunProblems, kMaxRunTextBytes}).omitted(),
+    field("stamps", &Run::stamps, Items{kMaxRunStamps}),
+    field("first_event", &Run::first_event, Whole{}).omitted(),
+    field("last_event", &Run::last_event, Whole{}).omitted());
 
 template <>
 inline constexpr auto kFields<Record> =
@@ -171,6 +171,20 @@ inline constexpr auto kFields<Record> =
 }  // namespace muster::wire
 
 namespace muster::lifecycle {
+
+nlohmann::json toJson(const Run& run) {
+  auto out = wire::printFields(run);
+  out["id"] = run.id;
+  out["kind"] = toString(run.kind);
+  out["state"] = toString(run.state);
+  out["reason"] = toString(run.reason);
+  out["asked_at"] = muster::toString(run.asked_at);
+  out["changed_at"] = muster::toString(run.changedAt());
+  out["revision"] = run.revision;
+  if (!run.idempotency_key.empty()) out["idempotency_key"] = run.idempotency_key;
+  if (!run.unreadable.empty()) out["unreadable"] = run.unreadable;
+  return out;
+}
 
 std::string recordOf(const Run& run) { return jsonText(wire::printFields(Record{kFormat, run})); }
 

@@ -102,8 +102,12 @@ class MemoryRuns final : public lifecycle::RunStore {
     return run;
   }
   static lifecycle::Event eventOf(const lifecycle::Run& run, const std::string& note) {
-    return {0,    run.changedAt(), lifecycle::EventKind::Note, lifecycle::Subject::cluster(),
-            std::string(lifecycle::kRunEventPrefix) + run.id, note};
+    return {0,
+            run.changedAt(),
+            lifecycle::EventKind::Note,
+            lifecycle::Subject::cluster(),
+            std::string(lifecycle::kRunEventPrefix) + run.id,
+            note};
   }
 
   lifecycle::Store& journal_;

@@ -16,8 +16,12 @@ std::string keyOf(const Run& run) {
 }
 
 Event eventOf(const Run& run, const std::string& note) {
-  return Event{0,    run.changedAt(), EventKind::Note, Subject::cluster(),
-               std::string(kRunEventPrefix) + run.id, note};
+  return Event{0,
+               run.changedAt(),
+               EventKind::Note,
+               Subject::cluster(),
+               std::string(kRunEventPrefix) + run.id,
+               note};
 }
 
 struct Row {

@@ -12,12 +12,12 @@
 namespace muster::lifecycle {
 namespace {
 
-using testing::HasSubstr;
 using nlohmann::json;
+using testing::HasSubstr;
 
 const std::vector<RunState> kStates{
-    RunState::Queued,   RunState::Planning, RunState::Planned, RunState::NeedsApproval,
-    RunState::Approved, RunState::Running,  RunState::Paused,  RunState::Done,
+    RunState::Queued,   RunState::Planning, RunState::Planned,   RunState::NeedsApproval,
+    RunState::Approved, RunState::Running,  RunState::Paused,    RunState::Done,
     RunState::WorkLeft, RunState::Failed,   RunState::Cancelled, RunState::Outdated};
 
 Run runWith(RunState state) {
@@ -77,7 +77,8 @@ TEST(RunChange, isStampedAndEndsTheOrderThatItFulfils) {
   EXPECT_EQ(paused->order, RunOrder::None);
   EXPECT_EQ(paused->stamps.back(),
             (RunStamp{RunState::Paused, RunReason::PausedByPerson, now, "ctl1"}));
-  const auto refused = changed(*paused, RunState::Done, RunReason::None, RunMover::Executor, "", now);
+  const auto refused =
+      changed(*paused, RunState::Done, RunReason::None, RunMover::Executor, "", now);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::Conflict);
   EXPECT_THAT(refused.error().str(), HasSubstr("run r-1 is paused: it cannot become done"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contract of RunStore: in memory, and in the database of every store that has one.
-#include "lifecycle/store/runs.h"
 #include "lifecycle/audit/audit.h"
+#include "lifecycle/store/runs.h"
 #include "tests/fakes/memory_runs.h"
 #include "tests/lifecycle/store_contract.h"
 
