@@ -43,6 +43,13 @@ Result<bool> isApproved(Session& session, const lifecycle::FactSet& facts, const
       session.controller->ask([&progress, impact] { return progress.mayApply(impact); }));
 }
 
+/// How a round ended that carried a plan out. What is blocked or held by another controller is no
+/// failure: it is left for a person, or for later.
+Outcome outcomeOf(const lifecycle::ApplyReport& report) {
+  if (report.failed > 0) return Outcome::Failed;
+  return report.ok() && report.held == 0 ? Outcome::Done : Outcome::WorkLeft;
+}
+
 Result<Outcome> converge(Session& session, const std::string& nodes) {
   auto& controller = *session.controller;
   int waits = 0;
@@ -60,10 +67,10 @@ Result<Outcome> converge(Session& session, const std::string& nodes) {
     TRY(open, session.store().openIntents());
     if (plan.empty() && open.empty()) return Outcome::Done;
     TRY(report, controller.run(controller.apply(plan)));  // an empty plan still closes open intents
-    const bool is_done = plan.empty() && report.ok() && report.held == 0;
+    const bool is_done = plan.empty() && outcomeOf(report) == Outcome::Done;
     if (!is_done) session.progress.onReport(report);
     if (is_done) return Outcome::Done;
-    if (!report.ok()) return Outcome::Failed;
+    if (!report.ok()) return outcomeOf(report);
     if (report.held > 0) {  // they finish it, or their lease ends and it is ours
       if (++waits > kMaxWaitsForOthers) return Outcome::WorkLeft;
       std::this_thread::sleep_for(kOtherControllersPollInterval);
@@ -93,7 +100,7 @@ Result<Outcome> applySaved(Session& session, const Plan& saved) {
   if (!approved) return Outcome::Declined;
   TRY(report, controller.run(controller.apply(saved)));
   session.progress.onReport(report);
-  return report.ok() ? Outcome::Done : Outcome::Failed;
+  return outcomeOf(report);
 }
 
 void addTime(StageTimes& times, const lifecycle::Intent& intent) {
