@@ -4,8 +4,8 @@
 #include "app/plan.h"
 #include "app/run_change.h"
 #include "app/run_executor.h"
+#include "app/run_scope.h"
 #include "inventory/model/cluster.h"
-#include "inventory/parse/hostlist.h"
 
 #include <algorithm>
 
@@ -18,67 +18,6 @@ namespace {
 constexpr int kMaxRounds = 4;
 constexpr std::chrono::seconds kOtherWorkersPoll{10};
 constexpr int kMaxWaitsForOthers = 360;
-/// Facts that are older are read again before an approved plan begins.
-constexpr std::chrono::minutes kFactsAreFresh{2};
-
-std::string folded(const std::set<std::string>& names) {
-  return inventory::foldHostlist({names.begin(), names.end()});
-}
-
-std::set<std::string> namesOf(const std::string& hostlist) {
-  if (hostlist.empty()) return {};
-  const auto names = inventory::expandHostlist(hostlist);
-  return names ? std::set<std::string>(names->begin(), names->end()) : std::set<std::string>();
-}
-
-std::string with(const std::string& hostlist, const std::vector<NodeName>& nodes) {
-  auto names = namesOf(hostlist);
-  for (const auto& node : nodes) names.insert(node.str());
-  return folded(names);
-}
-
-std::string withSubjects(const std::string& hostlist, const Plan& plan) {
-  auto names = namesOf(hostlist);
-  for (const auto& action : plan.actions)
-    if (!action.facet.subject.isCluster()) names.insert(action.facet.subject.str());
-  return folded(names);
-}
-
-bool isWithin(const std::vector<NodeName>& nodes, const std::string& agreed) {
-  const auto names = namesOf(agreed);
-  return std::all_of(nodes.begin(), nodes.end(),
-                     [&names](const NodeName& node) { return names.contains(node.str()); });
-}
-
-/// Open intents that a command or a run has begun on what the policy is about; the monitor's are
-/// its own.
-Result<std::set<std::string>> declaredIntents(Store& store, const Policy& policy) {
-  std::set<std::string> out;
-  TRY(open, store.openIntents());
-  for (const auto& intent : open) {
-    const auto& subject = intent.action.facet.subject;
-    const bool is_ours =
-        policy.only.empty() || subject.isCluster() || policy.only.contains(subject);
-    if (is_ours && intent.action.cause == ActionCause::Declared) out.insert(intent.action.id);
-  }
-  return out;
-}
-
-bool hasSomethingToAsk(const PlanImpact& impact) { return impact.actions != impact.blocked; }
-
-void addProblems(Run& run, const std::vector<std::string>& problems) {
-  for (const auto& problem : problems)
-    if (run.problems.size() < kMaxRunProblems)
-      run.problems.push_back(problem.substr(0, kMaxRunTextBytes));
-}
-
-void notePlan(Run& run, const Plan& plan, const PlanImpact& impact, WallTime now) {
-  run.plan_hash = plan.hash();
-  run.inventory_digest = plan.inventory_digest;
-  run.impact = impact;
-  run.planned_at = now;
-  run.subjects = withSubjects(run.subjects, plan);
-}
 
 }  // namespace
 
@@ -161,81 +100,6 @@ Result<void> RunExecutor::keepPlan(const std::string& id, const Plan& plan) {
   return work_.runs.putPlan(id, {plan.hash(), std::move(json)});
 }
 
-/// Of a planned run: whom it needs.
-Result<void> RunExecutor::decide(const std::string& id) {
-  TRY(run, readRun(work_.runs, id));
-  const bool asks = run.impact && hasSomethingToAsk(*run.impact);
-  if (isAgreed(run) || (!asks && run.approvals_needed == 0)) {
-    TRY_OK(move(id, RunState::Approved, RunReason::None));
-    return {};
-  }
-  const bool by_author = run.apply.confirm && approvalsOf(run) == 0;
-  TRY_OK(move(id, RunState::NeedsApproval,
-              by_author ? RunReason::AwaitsConfirmation : RunReason::AwaitsApproval));
-  return {};
-}
-
-/// Of an approved run: the plan that was agreed to, and no other one.
-Async<void> RunExecutor::begin(Run run) {
-  const auto id = run.id;
-  const bool asks = run.impact && hasSomethingToAsk(*run.impact);
-  if (!isAgreed(run) && (asks || run.approvals_needed > 0))
-    co_return std::unexpected(Error(ErrorCode::Denied, "nobody has agreed to its plan"));
-  if (run.inventory_digest != work_.cluster.digest) {
-    CO_TRY_OK(move(id, RunState::Outdated, RunReason::InventoryChanged,
-                   "the inventory has changed since the plan was made"));
-    co_return Result<void>();
-  }
-  std::optional<Plan> plan;
-  const bool is_just_made = made_ && made_for_ == id && made_->hash() == run.plan_hash;
-  if (!run.begun && is_just_made && !run.apply.confirm && run.approvals_needed == 0) plan = made_;
-  if (!run.begun && !plan) {
-    CO_TRY(policy, policyFor(work_.cluster, run.apply.nodes, work_.store));
-    const bool is_fresh = work_.clock.now() - run.planned_at < kFactsAreFresh;
-    auto facts = work_.store.facts();
-    if (!is_fresh) {
-      auto looking = work_.observe(policy);
-      facts = co_await std::move(looking);
-    }
-    if (!facts) co_return std::unexpected(std::move(facts).error());
-    CO_TRY(now, work_.plan(*facts, policy));
-    if (now.hash() != run.plan_hash) {
-      const auto stale =
-          is_just_made ? staleReasons(*made_, work_.cluster, *facts) : std::vector<std::string>();
-      CO_TRY_OK(move(id, RunState::Outdated, RunReason::FactsMoved,
-                     stale.empty() ? "the plan is another one by now" : stale.front()));
-      co_return Result<void>();
-    }
-    plan = std::move(now);
-  }
-  CO_TRY(running, move(id, RunState::Running, RunReason::None, "", [](Run& row) {
-           if (!row.impact) return;
-           row.agreed_out = with(row.agreed_out, row.impact->taken_out);
-           row.agreed_wipes = with(row.agreed_wipes, row.impact->wiped);
-           row.agreed_resets = with(row.agreed_resets, row.impact->reset);
-         }));
-  memory_->begun.insert(id);
-  auto rounds = converge(std::move(running), std::move(plan));
-  auto went = co_await std::move(rounds);
-  co_return went;
-}
-
-/// Whether a later round is within what was agreed to. If not, people are asked again.
-Result<bool> RunExecutor::mayGoOn(const std::string& id, const Round& round) {
-  TRY(run, readRun(work_.runs, id));
-  const bool asks = run.apply.confirm || run.approvals_needed > 0;
-  const auto& impact = round.impact;
-  if (!asks ||
-      (isWithin(impact.taken_out, run.agreed_out) && isWithin(impact.wiped, run.agreed_wipes) &&
-       isWithin(impact.reset, run.agreed_resets)))
-    return true;
-  TRY_OK(keepPlan(id, round.plan));
-  TRY_OK(move(id, RunState::NeedsApproval, RunReason::PlanGrew,
-              "what is left would disturb more nodes than was agreed to",
-              [&](Run& row) { notePlan(row, round.plan, impact, work_.clock.now()); }));
-  return false;
-}
-
 Async<ApplyReport> RunExecutor::apply(Run run, Plan plan) {
   const Worker worker{"run " + run.id, run.asked_by.principal, run.asked_by.address,
                       run.apply.command.empty() ? "run " + run.id : run.apply.command};
@@ -308,9 +172,10 @@ Async<void> RunExecutor::converge(Run run, std::optional<Plan> first) {
       CO_TRY_OK(move(id, RunState::Done, RunReason::None));
       co_return Result<void>();
     }
-    if (!report->ok()) {
-      const auto why = report->failed > 0 ? RunReason::ActionFailed : RunReason::Blocked;
-      CO_TRY_OK(move(id, RunState::Failed, why,
+    if (!report->ok()) {  // what is blocked is no failure: a person has to help
+      const bool has_failed = report->failed > 0;
+      CO_TRY_OK(move(id, has_failed ? RunState::Failed : RunState::WorkLeft,
+                     has_failed ? RunReason::ActionFailed : RunReason::Blocked,
                      report->problems.empty() ? "" : report->problems.front()));
       co_return Result<void>();
     }
