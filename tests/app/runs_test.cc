@@ -6,8 +6,7 @@
 #include "tests/app/site_folder.h"
 
 #include <gmock/gmock.h>
-#include <soci/soci.h>
-#include <soci/sqlite3/soci-sqlite3.h>
+#include <sqlite3.h>
 
 #include <atomic>
 #include <thread>
@@ -48,9 +47,11 @@ class RunsTest : public testing::Test {
     return run;
   }
   void execute(const std::string& statement) {
-    soci::session sql(soci::sqlite3,
-                      "db=\"" + (site_.options().state / "muster.db").string() + "\"");
-    sql << statement;
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open((site_.options().state / "muster.db").c_str(), &db), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(db, statement.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
+        << sqlite3_errmsg(db);
+    sqlite3_close(db);
   }
   Error errorOf(const Result<Run>& result) {
     EXPECT_FALSE(result);
