@@ -2,10 +2,10 @@
 #include "app/apply.h"
 
 #include "app/audit_export.h"
+#include "app/current_impact.h"
 #include "app/plan.h"
 #include "app/plan_impact.h"
 #include "base/limits.h"
-#include "fabric/topology/leaves.h"
 #include "inventory/model/cluster.h"
 #include "lifecycle/model/facet_table.h"
 #include "lifecycle/rollout/overlay.h"
@@ -27,31 +27,14 @@ constexpr std::chrono::seconds kOtherControllersPollInterval{10};
 constexpr int kMaxWaitsForOthers = 360;
 constexpr std::size_t kIntentsPerSubject = 500;
 
-/// The plan's impact on pools as they are now: a run over a few nodes has looked at those only, and
-/// a limit counts all. Errors: a scheduler that cannot be asked
-Result<PlanImpact> currentImpact(Session& session, const lifecycle::FactSet& known,
-                                 const Plan& plan) {
-  const auto& cluster = session.cluster();
-  auto impact = impactOf(cluster, known, plan, fabric::leavesOf);
-  const auto neighbours = uncheckedNeighbours(cluster, plan.policy, impact, fabric::leavesOf);
-  if (neighbours.empty()) return impact;
-  auto facts = known;
-  std::vector<lifecycle::Fact> seen;
-  for (const auto& node : neighbours) {
-    TRY(places, session.controller->run(session.controller->observePool(lifecycle::Subject(node))));
-    for (auto& fact : places) {
-      facts.put(fact);
-      seen.push_back(std::move(fact));
-    }
-  }
-  TRY_OK(session.store().putFacts(seen));
-  return impactOf(cluster, facts, plan, fabric::leavesOf);
-}
-
 /// Shows what the plan does, and asks. Errors: Denied (it takes too many nodes out of work); a
 /// scheduler that cannot be asked
 Result<bool> isApproved(Session& session, const lifecycle::FactSet& facts, const Plan& plan) {
-  TRY(impact, currentImpact(session, facts, plan));
+  auto& controller = *session.controller;
+  TRY(impact, controller.run(currentImpact(session.cluster(), session.store(), facts, plan,
+                                           [&controller](lifecycle::Subject subject) {
+                                             return controller.observePool(std::move(subject));
+                                           })));
   session.progress.onImpact(plan, impact);
   TRY_OK(requireWithinLimits(impact));
   if (impact.actions == impact.blocked) return true;
