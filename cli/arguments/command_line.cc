@@ -85,6 +85,7 @@ void buildCommandLine(CLI::App& app, Invocation& call, const std::vector<std::st
   addLifecycleCommands(app, call);
   addRecordCommands(app, call);
   addRolloutCommands(app, call);
+  addRunCommands(app, call);
   addMonitorCommands(app, call);
   addServerCommands(app, call);
   addBmcCommands(app, call);
