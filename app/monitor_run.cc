@@ -82,8 +82,7 @@ Task<Handover> untilRunEnds(Options options, Controller& controller, std::string
   runs->begin_none = false;
   auto next_poll = controller.clock().steady() + kRolloutPollInterval;
   while (true) {
-    listener.onPoll();
-    if (isLockRequested(options.state)) {
+    if (listener.onPoll(); isLockRequested(options.state)) {
       end.reason = kReleased;
       co_return end;
     }
@@ -246,7 +245,6 @@ Error runMonitor(const Options& options, MonitorListener& listener) {
   const Kept kept{std::make_shared<monitor::RetryState>(), std::make_shared<RunMemory>()};
   while (true) {
     auto end = run(options, *instance, std::move(next), kept, listener);
-    listener.onPause();
     if (!end && !begun) return end.error();  // at its first start a person is there to read it
     begun = true;
     next = end ? std::move(*end) : Handover{};
