@@ -217,7 +217,7 @@ Result<monitor::BreakerStates> acknowledgeBreakers(const Options& options,
     return fail(ErrorCode::InvalidInput,
                 "say what you have found: muster monitor --acknowledge --reason TEXT");
   TRY(store, openStoreForWriting(options));
-  return monitor::Breakers(*store).acknowledge(actorText(), reason, SystemClock().now());
+  return monitor::Breakers(*store).acknowledge(actorText(options), reason, SystemClock().now());
 }
 
 }  // namespace muster::app
