@@ -64,7 +64,7 @@ export function matcher(text) {
       if (!/^\d+$/.test(middle)) return false;
       const number = Number(middle);
       return ranges.length === 0 || ranges.some((range) => number >= range.low && number <= range.high &&
-        (middle.length === range.width || String(number).length >= range.width));
+        middle === String(number).padStart(range.width, "0"));
     };
   });
   if (tests.length === 0) return () => true;

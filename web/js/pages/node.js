@@ -76,8 +76,8 @@ function Certificate({ name, on }) {
   const parts = data && Object.entries(data).filter(([, value]) => value && typeof value === "object");
   return html`<${Loaded} resource=${certificate}>${data && html`
     <p><${State} state=${data.valid ? "valid" : "void"} tone=${data.valid ? "ok" : "bad"} /> ${data.void_because}</p>
-    <${Terms} rows=${rows.map(([key, value]) => [key.replaceAll("_", " "), /** @type {any} */ (/_at$|^at$/.test(key) ? html`${clock(String(value))} <span class="dim">${age(String(value), now.value)}</span>` : html`<span class="mono wrap">${String(value)}</span>`)])} />
-    ${parts.map(([key, value]) => html`<details key=${key}><summary>${key.replaceAll("_", " ")}</summary><pre tabindex="0">${evidence(value)}</pre></details>`)}`}<//>`;
+    <${Terms} rows=${rows.map((/** @type {[string, any]} */ [key, value]) => [key.replaceAll("_", " "), /** @type {any} */ (/_at$|^at$/.test(key) ? html`${clock(String(value))} <span class="dim">${age(String(value), now.value)}</span>` : html`<span class="mono wrap">${String(value)}</span>`)])} />
+    ${parts.map((/** @type {[string, any]} */ [key, value]) => html`<details key=${key}><summary>${key.replaceAll("_", " ")}</summary><pre tabindex="0">${evidence(value)}</pre></details>`)}`}<//>`;
 }
 
 /** @param {{path: string[]}} p */

@@ -27,8 +27,8 @@ function One({ id }) {
       ${/approv/.test(run.state) && html`<${OrderButton} order=${{ title: `Approve run ${id}`, text: whatOf(run), verb: "approve", path: `${at}/approve`, act: "Approve", word: "approve", done: "approved", fields: [reason] }}>Approve…<//>`}
       ${!isOver(run) && html`<${OrderButton} quiet order=${{ title: `Cancel run ${id}`, text: "What is under way on a node is ended at its next safe point.", verb: "run", path: `${at}/cancel`, act: "Cancel the run", word: "cancel", done: "it will stop", fields: [reason] }}>Cancel…<//>`}`}<//>
     <${Loaded} resource=${resource}>${run && html`<p class="lead mono wrap">${whatOf(run)}</p>
-      <${Terms} rows=${plain.map(([key, value]) => [key.replaceAll("_", " "), /** @type {any} */ (/_at$|^at$/.test(key) ? clock(String(value)) : String(value))])} />
-      ${parts.map(([key, value]) => html`<${Panel} key=${key} title=${key.replaceAll("_", " ")}><pre tabindex="0">${Array.isArray(value) && value.every((each) => typeof each === "string") ? value.join("\n") : evidence(value)}</pre><//>`)}`}<//>`;
+      <${Terms} rows=${plain.map((/** @type {[string, any]} */ [key, value]) => [key.replaceAll("_", " "), /** @type {any} */ (/_at$|^at$/.test(key) ? clock(String(value)) : String(value))])} />
+      ${parts.map((/** @type {[string, any]} */ [key, value]) => html`<${Panel} key=${key} title=${key.replaceAll("_", " ")}><pre tabindex="0">${Array.isArray(value) && value.every((each) => typeof each === "string") ? value.join("\n") : evidence(value)}</pre><//>`)}`}<//>`;
 }
 
 /** @param {{path: string[]}} p */
