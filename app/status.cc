@@ -5,6 +5,7 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/pools.h"
 #include "inventory/model/profile.h"
+#include "lifecycle/model/node_state.h"
 #include "lifecycle/rollout/status.h"
 
 #include <set>
@@ -78,6 +79,9 @@ Result<std::vector<NodeStatus>> nodeStatus(Session& session, const NodeFilter& f
                     findings.size(), lifecycle::unreadOf(facts, subject), node.rack, node.profile});
     if (!filter.state.empty() && rows.back().state != filter.state) rows.pop_back();
   }
+  if (rows.empty() && !filter.state.empty() && !lifecycle::isNodeState(filter.state))
+    return fail(ErrorCode::InvalidInput, fmt::format("no node is in the state '{}'; states: {}",
+                                                     filter.state, lifecycle::nodeStateWords()));
   return rows;
 }
 

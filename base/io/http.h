@@ -205,6 +205,9 @@ struct ServerOptions {
   std::chrono::milliseconds body_timeout{
       10000};                             ///< a body, beside the time that min_body_rate gives it
   std::size_t min_body_rate = 64u << 10;  ///< bytes per second
+  /// The server's own refusals (a malformed head, a long body), in the form that its clients read;
+  /// empty: plain text.
+  std::function<ServerResponse(int status, std::string_view reason)> refusal = {};
   std::size_t min_answer_rate = 4u
                                 << 10;  ///< bytes per second; of an answer, beside one idle_timeout
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internal to base/io: which handler a request is for.
+// Which handler a request is for.
 #pragma once
 
 #include "base/io/http.h"

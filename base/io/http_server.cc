@@ -117,11 +117,16 @@ ServerRequest requestOf(const Session& session, const RequestParser& parser) {
   return request;
 }
 
+ServerResponse refusalOf(const State& state, int status, std::string_view reason) {
+  if (state.options.refusal) return state.options.refusal(status, reason);
+  return ServerResponse::text(status, std::string(reason) + "\n");
+}
+
 /// Who is asked for, and may they ask? All of it from the head; nothing of the body has been read.
 Admission admit(const State& state, const Routes::Match& match, const ServerRequest& head) {
   if (!match.route) {
-    auto refusal = ServerResponse::text(match.path_known ? 405 : 404,
-                                        match.path_known ? "method not allowed\n" : "not found\n");
+    auto refusal = refusalOf(state, match.path_known ? 405 : 404,
+                             match.path_known ? "method not allowed" : "not found");
     return {0, std::move(refusal)};
   }
   if (match.route->admit) return match.route->admit(head);
@@ -137,8 +142,8 @@ Task<void> refuse(Shared state, std::shared_ptr<Session> session, ServerResponse
   if (!co_await writeReply(&reply, std::move(answer))) co_await discardInput(session->connection);
 }
 
-ServerResponse answerTo(const HeadRefusal& refusal) {
-  auto answer = ServerResponse::text(refusal.status, std::string(refusal.reason) + "\n");
+ServerResponse answerTo(const State& state, const HeadRefusal& refusal) {
+  auto answer = refusalOf(state, refusal.status, refusal.reason);
   if (refusal.status == 503) answer.headers["Retry-After"] = "5";
   return answer;
 }
@@ -152,7 +157,7 @@ Task<bool> serveOne(Shared state, std::shared_ptr<Session> session) {
   RequestParser parser;
   state->use(*session, ConnectionUse::Waiting);
   const auto unread = co_await readHead(connection, &parser, limits);
-  if (unread.refusal) co_await refuse(state, session, answerTo(unread.refusal), false);
+  if (unread.refusal) co_await refuse(state, session, answerTo(*state, unread.refusal), false);
   if (unread) co_return false;
 
   auto request = requestOf(*session, parser);
@@ -162,7 +167,7 @@ Task<bool> serveOne(Shared state, std::shared_ptr<Session> session) {
   const bool head_only = request.method == "HEAD", has_body = !parser.is_done();
   const auto declared = parser.content_length();
   if (!admission.refusal && declared && *declared > admission.max_body_bytes)
-    admission.refusal = ServerResponse::text(413, "the body is too long\n");
+    admission.refusal = refusalOf(*state, 413, "the body is too long");
   if (admission.refusal && has_body) {
     co_await refuse(state, session, *std::move(admission.refusal), head_only);
     co_return false;
@@ -174,7 +179,7 @@ Task<bool> serveOne(Shared state, std::shared_ptr<Session> session) {
     body.client =
         request.client_common_name.empty() ? request.remote_address : request.client_common_name;
     const auto cut = co_await readBody(connection, &parser, limits);
-    if (cut.refusal) co_await refuse(state, session, answerTo(cut.refusal), head_only);
+    if (cut.refusal) co_await refuse(state, session, answerTo(*state, cut.refusal), head_only);
     if (cut) co_return false;
   }
   Reply reply{connection, options.idle_timeout,       options.min_answer_rate, parser.keep_alive(),
