@@ -56,6 +56,7 @@ void addRecordCommands(CLI::App& app, Invocation& call);     ///< audit, key, ce
 void addRolloutCommands(CLI::App& app, Invocation& call);
 void addRunCommands(CLI::App& app, Invocation& call);
 void addMonitorCommands(CLI::App& app, Invocation& call);  ///< monitor, quarantine, console, rma
+void addServerCommands(CLI::App& app, Invocation& call);   ///< server, token
 void addBmcCommands(CLI::App& app, Invocation& call);
 void addDiscoverCommands(CLI::App& app, Invocation& call);
 void addFirmwareCommands(CLI::App& app, Invocation& call);

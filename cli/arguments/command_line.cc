@@ -87,6 +87,7 @@ void buildCommandLine(CLI::App& app, Invocation& call, const std::vector<std::st
   addRolloutCommands(app, call);
   addRunCommands(app, call);
   addMonitorCommands(app, call);
+  addServerCommands(app, call);
   addBmcCommands(app, call);
   addDiscoverCommands(app, call);
   addFirmwareCommands(app, call);
