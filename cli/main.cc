@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster's command line: words → options → one command.
 #include "app/actor.h"
-#include "base/json_output.h"
 #include "app/settings_file.h"
+#include "base/json_output.h"
 #include "base/main_guard.h"
 #include "base/printable.h"
 #include "base/utf8.h"
