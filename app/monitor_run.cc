@@ -4,7 +4,7 @@
 #include "app/audit_export.h"
 #include "app/controller.h"
 #include "app/effective_cluster.h"
-#include "app/run_executor.h"
+#include "app/run_work.h"
 #include "app/state_folder.h"
 #include "base/log.h"
 #include "inventory/model/cluster.h"
@@ -129,25 +129,6 @@ Task<void> exportAuditHeads(Controller& controller) {
   }
 }
 
-RunWork runWork(Controller& controller, lifecycle::RunStore& runs, MonitorListener& listener,
-                const inventory::Cluster& cluster) {
-  return {cluster,
-          runs,
-          controller.store(),
-          controller.engine(),
-          controller.clock(),
-          controller.holder(),
-          [&controller](lifecycle::Policy policy) { return controller.observe(std::move(policy)); },
-          [&controller](const lifecycle::FactSet& facts, const lifecycle::Policy& policy) {
-            return controller.plan(facts, policy);
-          },
-          [&controller](lifecycle::Subject subject) {
-            return controller.observePool(std::move(subject));
-          },
-          [&listener](const std::string& text) { listener.onNotice(text); },
-          [] { requestReload(); }};
-}
-
 Async<Handover> monitorUntilRunEnds(Controller& controller, MonitorListener& listener,
                                     Options options, std::string rollouts, Kept kept,
                                     RunWork run_work) {
@@ -228,7 +209,7 @@ Result<Handover> run(const Options& options, const io::FileLock& instance, Hando
                                 cluster.monitor->interval_seconds));
   return controller->run(monitorUntilRunEnds(*controller, listener, options,
                                              std::move(earlier.rollouts), std::move(kept),
-                                             runWork(*controller, *runs, listener, cluster)));
+                                             runWork(*controller, *runs, cluster, listener)));
 }
 
 }  // namespace
