@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -23,6 +25,7 @@ struct File {
   std::string_view type;
   std::string etag;
   std::string packed;  ///< gzip
+  std::string policy;
 };
 
 struct TypeRow {
@@ -38,10 +41,37 @@ constexpr std::array<TypeRow, 9> kTypes{{{".html", "text/html; charset=utf-8"},
                                          {".ico", "image/x-icon"},
                                          {".txt", "text/plain; charset=utf-8"}}};
 
-/// Nothing from elsewhere, nothing inline, no frame around it.
+/// Nothing from elsewhere, no frame around it, nothing inline but the import map of index.html,
+/// which is known by its digest.
 constexpr std::string_view kPolicy =
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src "
+    "default-src 'none'; script-src 'self'{}; style-src 'self'; img-src 'self' data:; connect-src "
     "'self'; font-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
+constexpr std::string_view kImportMap = "<script type=\"importmap\">";
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    std::uint32_t group = 0;
+    const auto here = std::min<std::size_t>(3, bytes.size() - at);
+    for (std::size_t i = 0; i < 3; ++i)
+      group = group << 8 | (i < here ? static_cast<unsigned char>(bytes[at + i]) : 0U);
+    for (std::size_t i = 0; i < 4; ++i)
+      out += i <= here ? kDigits[group >> (18 - 6 * i) & 63] : '=';
+  }
+  return out;
+}
+
+/// The policy of a page (CSP 3, 2.3.1: hash-source): its import map is what was built in.
+std::string policyOf(std::string_view page) {
+  const auto begin = page.find(kImportMap);
+  if (begin == std::string_view::npos) return fmt::format(kPolicy, "");
+  const auto map = page.substr(begin + kImportMap.size());
+  return fmt::format(
+      kPolicy,
+      fmt::format(" 'sha256-{}'", base64(io::sha256(map.substr(0, map.find("</script>"))))));
+}
 
 std::string_view typeOf(std::string_view name) {
   for (const auto& row : kTypes)
@@ -55,7 +85,8 @@ std::map<std::string, File> makeFiles() {
     out.emplace("/" + std::string(file.name),
                 File{file.content, typeOf(file.name),
                      fmt::format("\"{}\"", io::sha256Hex(file.content).substr(0, 24)),
-                     io::gzip(file.content).value_or("")});
+                     io::gzip(file.content).value_or(""),
+                     policyOf(typeOf(file.name).starts_with("text/html") ? file.content : "")});
   return out;
 }
 
@@ -75,7 +106,7 @@ io::ServerResponse staticFile(const io::ServerRequest& request) {
                  {"X-Content-Type-Options", "nosniff"},
                  {"Referrer-Policy", "no-referrer"},
                  {"Vary", "Accept-Encoding"},
-                 {"Content-Security-Policy", std::string(kPolicy)}};
+                 {"Content-Security-Policy", file.policy}};
   if (const auto known = request.headers.find("If-None-Match");
       known != request.headers.end() && known->second.find(file.etag) != std::string::npos) {
     out.status = 304;
