@@ -29,8 +29,12 @@ std::expected<Identity, Problem> identityOf(SiteReader& reader, const io::Server
                                             const Caller& caller) {
   if (caller.token) return *caller.token;
   if (!request.peer) return std::unexpected(unauthenticated("this request says not who asks"));
-  TRY(known, reader.identify(*request.peer));
-  if (known) return *known;
+  const auto known = reader.identify(*request.peer);
+  if (!known)
+    return std::unexpected(Problem(503, "unavailable",
+                                   "who may do what cannot be read: " + known.error().str(),
+                                   "ask root of this host to correct the access file"));
+  if (*known) return **known;
   return std::unexpected(unauthenticated(
       fmt::format("the user with uid {} is neither in {} nor a member of the group {}",
                   request.peer->uid, kAccessFile, kViewerGroup)));
@@ -108,6 +112,8 @@ std::expected<Call, Problem> authorize(const ApiRoute& route, SiteReader& reader
     TRY(scope, ScopeFilter::make(call.identity.scope));
     call.scope = std::move(scope);
     call.actor = actorOf(call.identity, request, request_id);
+    call.address = request.peer ? app::hostName() : request.remote_address;
+    call.idempotency_key = headerOf(request, "Idempotency-Key");
   }
   call.path = request.path_parameters;
   call.query = io::queryOf(request.target);

@@ -133,7 +133,7 @@ Reply node(SiteReader& reader, const Call& call) {
   for (const auto& fact : facts)
     if (fact.facet.str() == lifecycle::kPoolHoldFacet && fact.value != "none") {
       TRY(holds, app::poolHolds(reader.options()));
-      for (const auto& hold : holds)
+      for (const auto& hold : holds.holds)
         if (hold.node == declared->name) out.body["hold"] = holdJson(hold);
     }
   return out;

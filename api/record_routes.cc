@@ -144,9 +144,14 @@ Reply holds(SiteReader& reader, const Call& call) {
   TRY(session, reader.session());
   TRY(found, app::poolHolds(reader.options()));
   auto items = nlohmann::json::array();
-  for (const auto& hold : found)
+  for (const auto& hold : found.holds)
     if (sees(session->cluster(), call, hold.node.str())) items.push_back(holdJson(hold));
-  return list(std::move(items));
+  std::vector<std::string> unread;
+  for (const auto& node : found.unread)
+    if (sees(session->cluster(), call, node.str())) unread.push_back(node.str());
+  auto out = list(std::move(items));
+  out.body["unread"] = inventory::foldHostlist(std::move(unread));
+  return out;
 }
 
 Reply wipeGrants(SiteReader& reader, const Call& call) {
@@ -202,8 +207,8 @@ void addRecordRoutes(std::vector<ApiRoute>& routes) {
       listOf("Image", {{"not_built", {{"type", "array"}, {"items", {{"type", "string"}}}}}}),
       images);
   add("/quarantine", Reach::Scoped, "Nodes in quarantine", {}, listOf("Quarantine"), quarantine);
-  add("/holds", Reach::Scoped, "Nodes that people have drained, in their words", {}, listOf("Hold"),
-      holds);
+  add("/holds", Reach::Scoped, "Nodes that people have drained, in their words", {},
+      listOf("Hold", {{"unread", {{"type", "string"}}}}), holds);
   add("/wipe-grants", Reach::Scoped, "Nodes whose disks may be overwritten once", {},
       listOf("WipeGrant"), wipeGrants);
   add("/audit/head", Reach::Site, "Where the log's chain of hashes ends", {}, refTo("AuditHead"),

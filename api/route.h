@@ -46,7 +46,9 @@ struct Call {
   std::map<std::string, std::string> path, query;
   nlohmann::json body;  ///< of an order
   std::string request_id;
-  std::string actor;  ///< for the log: principal, way, address, request
+  std::string actor;    ///< for the log: principal, way, address, request
+  std::string address;  ///< where from
+  std::string idempotency_key;
 
   /// Empty when it was not given.
   std::string text(const std::string& name) const;
@@ -95,6 +97,7 @@ void addGroupRoutes(std::vector<ApiRoute>& routes);
 void addRecordRoutes(std::vector<ApiRoute>& routes);
 void addCertificateRoutes(std::vector<ApiRoute>& routes);
 void addOrderRoutes(std::vector<ApiRoute>& routes);
+void addRunRoutes(std::vector<ApiRoute>& routes);
 void addTokenRoutes(std::vector<ApiRoute>& routes);
 
 /// OpenAPI 3.1 of the table, as JSON.

@@ -232,6 +232,47 @@ json inventory() {
                  {"diagnostics", arrayOf(refTo("Diagnostic"))}});
 }
 
+json run() {
+  const auto by = object({{"principal", kText}, {"way", kText}, {"address", kText}});
+  const auto approval =
+      object({{"principal", kText}, {"at", kTime}, {"plan_hash", kText}, {"confirmation", kFlag}});
+  const auto stamp = object({{"state", kText}, {"reason", kText}, {"at", kTime}, {"by", kText}});
+  const auto domain = object({{"kind", kText},
+                              {"name", kText},
+                              {"taken_out", kCount},
+                              {"already_out", kCount},
+                              {"size", kCount},
+                              {"limit", kCount}});
+  const auto impact = object({{"actions", kCount},
+                              {"blocked", kCount},
+                              {"subjects", kCount},
+                              {"taken_out", kText},
+                              {"taken_out_count", kCount},
+                              {"wiped", kText},
+                              {"reset", kText},
+                              {"domains", arrayOf(domain)},
+                              {"at_least_s", kCount}});
+  json out = object({{"id", kText}, {"kind", kText}, {"nodes", kText}, {"confirm", kFlag}});
+  for (const auto* name : {"after_restart", "state", "reason", "text", "order", "ordered_by",
+                           "worked_on_by", "inventory_digest", "plan_hash", "subjects"})
+    out["properties"][name] = kText;
+  out["properties"].update({{"is_over", kFlag},
+                            {"asked_by", by},
+                            {"asked_at", kTime},
+                            {"changed_at", kTime},
+                            {"approvals_needed", kCount},
+                            {"approvals", arrayOf(approval)},
+                            {"progress", mapOf(kCount)},
+                            {"problems", kTexts},
+                            {"stamps", arrayOf(stamp)},
+                            {"first_event", kInteger},
+                            {"last_event", kInteger}});
+  out["required"] = json::array();
+  for (const auto& [name, schema] : out["properties"].items()) out["required"].push_back(name);
+  out["properties"].update({{"planned_at", kTime}, {"impact", impact}});
+  return out;
+}
+
 json token() {
   return object({{"id", kText},
                  {"name", kText},
@@ -273,6 +314,7 @@ json makeSchemas() {
       {"CertificateState", certificateState()},
       {"Token", token()},
   };
+  out["Run"] = run();
   out["History"] = object({{"requests", arrayOf(kFree)}, {"actions", arrayOf(kFree)}});
   out["RolloutDetail"] = object({{"id", kText},
                                  {"state", kText},

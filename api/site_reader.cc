@@ -101,10 +101,11 @@ Result<std::optional<Identity>> SiteReader::identify(const io::PeerCredentials& 
   const auto key = keyOf(peer);
   if (const auto known = peers_.find(key); known != peers_.end() && now < known->second.until)
     return known->second.identity;
+  // root corrects the file, and so must not need it.
+  if (auto admin = AccessTable{}.identify(peer); admin && admin->role == Role::Admin) return admin;
   TRY(access, AccessTable::read(access_file_));
-  access_ = std::move(access);
   if (peers_.size() >= kMaxPeers) peers_.clear();
-  auto identity = access_.identify(peer);
+  auto identity = access.identify(peer);
   peers_[key] = {identity, now + kPeerLife};
   return identity;
 }

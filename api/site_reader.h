@@ -85,7 +85,6 @@ class SiteReader {
     Steady::time_point until;
   };
   std::map<std::string, Known> peers_;  ///< by uid and groups
-  AccessTable access_;
   std::optional<std::string> tokens_text_;
 };
 

@@ -161,6 +161,7 @@ std::vector<ApiRoute> apiRoutes() {
   addGroupRoutes(out);
   addRecordRoutes(out);
   addOrderRoutes(out);
+  addRunRoutes(out);
   addTokenRoutes(out);
   return out;
 }

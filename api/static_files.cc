@@ -7,9 +7,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <cstdint>
 #include <map>
 #include <string>
 
@@ -41,36 +39,24 @@ constexpr std::array<TypeRow, 9> kTypes{{{".html", "text/html; charset=utf-8"},
                                          {".ico", "image/x-icon"},
                                          {".txt", "text/plain; charset=utf-8"}}};
 
-/// Nothing from elsewhere, no frame around it, nothing inline but the import map of index.html,
-/// which is known by its digest.
+/// Nothing from elsewhere, nothing inline but what the page itself has, no frame around it.
 constexpr std::string_view kPolicy =
-    "default-src 'none'; script-src 'self'{}; style-src 'self'; img-src 'self' data:; connect-src "
-    "'self'; font-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
-constexpr std::string_view kImportMap = "<script type=\"importmap\">";
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src "
+    "'self'; manifest-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; "
+    "script-src 'self'";
 
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/// The hashes of a page's own inline scripts (its import map). Source: CSP Level 3, 'sha256-…'
+std::string inlineHashes(std::string_view html) {
+  constexpr std::string_view kOpen = "<script", kClose = "</script>";
   std::string out;
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    std::uint32_t group = 0;
-    const auto here = std::min<std::size_t>(3, bytes.size() - at);
-    for (std::size_t i = 0; i < 3; ++i)
-      group = group << 8 | (i < here ? static_cast<unsigned char>(bytes[at + i]) : 0U);
-    for (std::size_t i = 0; i < 4; ++i)
-      out += i <= here ? kDigits[group >> (18 - 6 * i) & 63] : '=';
+  for (auto at = html.find(kOpen); at != std::string_view::npos; at = html.find(kOpen, at + 1)) {
+    const auto begin = html.find('>', at);
+    const auto end = html.find(kClose, at);
+    if (begin == std::string_view::npos || end == std::string_view::npos || end < begin) break;
+    const auto text = html.substr(begin + 1, end - begin - 1);
+    if (!text.empty()) out += fmt::format(" 'sha256-{}'", io::toBase64(io::sha256(text)));
   }
   return out;
-}
-
-/// The policy of a page (CSP 3, 2.3.1: hash-source): its import map is what was built in.
-std::string policyOf(std::string_view page) {
-  const auto begin = page.find(kImportMap);
-  if (begin == std::string_view::npos) return fmt::format(kPolicy, "");
-  const auto map = page.substr(begin + kImportMap.size());
-  return fmt::format(
-      kPolicy,
-      fmt::format(" 'sha256-{}'", base64(io::sha256(map.substr(0, map.find("</script>"))))));
 }
 
 std::string_view typeOf(std::string_view name) {
@@ -86,7 +72,8 @@ std::map<std::string, File> makeFiles() {
                 File{file.content, typeOf(file.name),
                      fmt::format("\"{}\"", io::sha256Hex(file.content).substr(0, 24)),
                      io::gzip(file.content).value_or(""),
-                     policyOf(typeOf(file.name).starts_with("text/html") ? file.content : "")});
+                     std::string(kPolicy) +
+                         (file.name.ends_with(".html") ? inlineHashes(file.content) : "")});
   return out;
 }
 

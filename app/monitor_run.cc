@@ -4,7 +4,7 @@
 #include "app/audit_export.h"
 #include "app/controller.h"
 #include "app/effective_cluster.h"
-#include "app/run_executor.h"
+#include "app/run_work.h"
 #include "app/state_folder.h"
 #include "base/log.h"
 #include "inventory/model/cluster.h"
@@ -82,8 +82,7 @@ Task<Handover> untilRunEnds(Options options, Controller& controller, std::string
   runs->begin_none = false;
   auto next_poll = controller.clock().steady() + kRolloutPollInterval;
   while (true) {
-    listener.onPoll();
-    if (isLockRequested(options.state)) {
+    if (listener.onPoll(); isLockRequested(options.state)) {
       end.reason = kReleased;
       co_return end;
     }
@@ -128,25 +127,6 @@ Task<void> exportAuditHeads(Controller& controller) {
     exportAuditHead(controller.store(), controller.keys().audit, controller.clock().now());
     co_await controller.clock().sleep(kAuditExportInterval);
   }
-}
-
-RunWork runWork(Controller& controller, lifecycle::RunStore& runs, MonitorListener& listener,
-                const inventory::Cluster& cluster) {
-  return {cluster,
-          runs,
-          controller.store(),
-          controller.engine(),
-          controller.clock(),
-          controller.holder(),
-          [&controller](lifecycle::Policy policy) { return controller.observe(std::move(policy)); },
-          [&controller](const lifecycle::FactSet& facts, const lifecycle::Policy& policy) {
-            return controller.plan(facts, policy);
-          },
-          [&controller](lifecycle::Subject subject) {
-            return controller.observePool(std::move(subject));
-          },
-          [&listener](const std::string& text) { listener.onNotice(text); },
-          [] { requestReload(); }};
 }
 
 Async<Handover> monitorUntilRunEnds(Controller& controller, MonitorListener& listener,
@@ -229,7 +209,7 @@ Result<Handover> run(const Options& options, const io::FileLock& instance, Hando
                                 cluster.monitor->interval_seconds));
   return controller->run(monitorUntilRunEnds(*controller, listener, options,
                                              std::move(earlier.rollouts), std::move(kept),
-                                             runWork(*controller, *runs, listener, cluster)));
+                                             runWork(*controller, *runs, cluster, listener)));
 }
 
 }  // namespace
@@ -246,7 +226,6 @@ Error runMonitor(const Options& options, MonitorListener& listener) {
   const Kept kept{std::make_shared<monitor::RetryState>(), std::make_shared<RunMemory>()};
   while (true) {
     auto end = run(options, *instance, std::move(next), kept, listener);
-    listener.onPause();
     if (!end && !begun) return end.error();  // at its first start a person is there to read it
     begun = true;
     next = end ? std::move(*end) : Handover{};

@@ -3,7 +3,6 @@
 #include "app/run_executor.h"
 
 #include "app/run_change.h"
-#include "base/log.h"
 #include "lifecycle/model/plan.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -28,16 +27,13 @@ constexpr std::array kFirst{RunState::Running, RunState::Planning, RunState::App
 }  // namespace
 
 RunExecutor::RunExecutor(RunWork work, std::shared_ptr<RunMemory> memory)
-    : work_(std::move(work)), memory_(std::move(memory)) {}
+    : work_(std::move(work)),
+      rows_(work_.runs, work_.clock, work_.holder, work_.notice),
+      memory_(std::move(memory)) {}
 
 RunExecutor::~RunExecutor() {
   memory_->hear = {};
   memory_->under_way.clear();
-}
-
-void RunExecutor::tell(const std::string& text) const {
-  logInfo("run", "{}", text);
-  if (work_.notice) work_.notice(text);
 }
 
 Task<void> RunExecutor::run() {
@@ -45,7 +41,7 @@ Task<void> RunExecutor::run() {
     auto pass = step();
     auto worked = co_await std::move(pass);
     if (!worked && std::exchange(last_trouble_, worked.error().str()) != last_trouble_)
-      tell("runs could not be carried on: " + last_trouble_ + "; it is tried again");
+      rows_.tell("runs could not be carried on: " + last_trouble_ + "; it is tried again");
     if (worked) last_trouble_.clear();
     if (worked && *worked) continue;
     co_await work_.clock.sleep(worked ? kRowPoll : kAfterTrouble);
@@ -69,7 +65,7 @@ Async<bool> RunExecutor::step() {
     co_return true;
   }
   if (const auto& done = std::get<0>(first); !done) {
-    CO_TRY_OK(endWith(id, done.error()));
+    CO_TRY_OK(rows_.endWith(id, done.error()));
   }
   co_return true;
 }
@@ -83,13 +79,13 @@ Result<std::optional<Run>> RunExecutor::next() {
       if (run.state != state || !run.unreadable.empty()) continue;
       if (memory_->begin_none && state != RunState::Running && state != RunState::Planning)
         continue;
-      TRY(taken, takeUp(std::move(run)));
+      TRY(taken, adopt(std::move(run)));
       if (taken) return taken;
     }
   return std::optional<Run>();
 }
 
-Result<std::optional<Run>> RunExecutor::takeUp(Run run) {
+Result<std::optional<Run>> RunExecutor::adopt(Run run) {
   const auto id = run.id;
   const bool was_worked_on = run.state == RunState::Planning || run.state == RunState::Running;
   if (!was_worked_on) return std::optional(std::move(run));
@@ -98,14 +94,14 @@ Result<std::optional<Run>> RunExecutor::takeUp(Run run) {
     return std::optional<Run>();
   }
   if (run.state == RunState::Planning) {
-    TRY(queued, move(id, RunState::Queued, RunReason::None, "it is planned anew"));
+    TRY(queued, rows_.move(id, RunState::Queued, RunReason::None, "it is planned anew"));
     if (memory_->begin_none) return std::optional<Run>();
     return std::optional(std::move(queued));
   }
   if (memory_->begun.contains(id)) return std::optional(std::move(run));
   if (run.after_restart == AfterRestart::Pause) {
-    TRY_OK(move(id, RunState::Paused, RunReason::PausedAfterRestart,
-                "the process that worked on it has ended; `muster run resume " + id + "`"));
+    TRY_OK(rows_.move(id, RunState::Paused, RunReason::PausedAfterRestart,
+                      "the process that worked on it has ended; `muster run resume " + id + "`"));
     return std::optional<Run>();
   }
   TRY(taken, changeRun(work_.runs, id, [&](Run row, std::string& note) -> Result<Run> {
@@ -114,7 +110,7 @@ Result<std::optional<Run>> RunExecutor::takeUp(Run run) {
         return row;
       }));
   memory_->begun.insert(id);
-  tell(fmt::format("run {} goes on", id));
+  rows_.tell(fmt::format("run {} goes on", id));
   return std::optional(std::move(taken));
 }
 
@@ -154,29 +150,7 @@ Result<void> RunExecutor::obey(const std::string& id) {
                    worked_on ? RunMover::Executor : RunMover::Person, by, work_.clock.now());
   });
   if (!obeyed) return std::unexpected(obeyed.error());
-  tell(fmt::format("run {} is {}", id, toString(obeyed->state)));
-  return {};
-}
-
-Result<Run> RunExecutor::move(const std::string& id, RunState to, RunReason reason,
-                              const std::string& text, const std::function<void(Run&)>& edit) {
-  TRY(moved, changeRun(work_.runs, id, [&](Run run, std::string& note) -> Result<Run> {
-        note = fmt::format("run {}: {}{}", id, toString(to), text.empty() ? "" : ": " + text);
-        run.text = text.substr(0, kMaxRunTextBytes);
-        run.worked_on_by = work_.holder;
-        if (edit) edit(run);
-        return changed(std::move(run), to, reason, RunMover::Executor, work_.holder,
-                       work_.clock.now());
-      }));
-  tell(fmt::format("run {} is {}{}", id, toString(to), text.empty() ? "" : ": " + text));
-  return std::move(moved);
-}
-
-Result<void> RunExecutor::endWith(const std::string& id, const Error& error) {
-  if (error.canRetry()) return std::unexpected(error);
-  TRY(run, readRun(work_.runs, id));
-  if (!mayChange(run.state, RunState::Failed, RunMover::Executor)) return std::unexpected(error);
-  TRY_OK(move(id, RunState::Failed, RunReason::CannotPlan, error.str()));
+  rows_.tell(fmt::format("run {} is {}", id, toString(obeyed->state)));
   return {};
 }
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "app/current_impact.h"
-#include "app/runs.h"
+#include "app/run_rows.h"
 #include "lifecycle/executor/engine.h"
 
 #include <memory>
@@ -53,17 +53,14 @@ class RunExecutor {
   Async<bool> step();
 
  private:
-  using Change = std::function<Result<lifecycle::Run>(lifecycle::Run, std::string&)>;
-
   Result<std::optional<lifecycle::Run>> next();
   /// What an earlier process has left. Answers the run when it is to be worked on.
-  Result<std::optional<lifecycle::Run>> takeUp(lifecycle::Run run);
+  Result<std::optional<lifecycle::Run>> adopt(lifecycle::Run run);
   Task<lifecycle::RunOrder> awaitOrder(std::string id);
   Result<void> obey(const std::string& id);
 
   Async<void> carryOut(lifecycle::Run run);
   Async<void> makePlan(lifecycle::Run run);
-  Result<void> decide(const std::string& id);
   Async<void> begin(lifecycle::Run run);
   Async<void> converge(lifecycle::Run run, std::optional<lifecycle::Plan> first);
   struct Round {
@@ -73,19 +70,11 @@ class RunExecutor {
   };
   Async<Round> look(lifecycle::Run run);
   Async<lifecycle::ApplyReport> apply(lifecycle::Run run, lifecycle::Plan plan);
-  Result<bool> mayGoOn(const std::string& id, const Round& round);
-  Result<void> keepPlan(const std::string& id, const lifecycle::Plan& plan);
 
-  /// `changed` by this executor, with a note. The row is left alone when the table forbids it.
-  Result<lifecycle::Run> move(const std::string& id, lifecycle::RunState to,
-                              lifecycle::RunReason reason, const std::string& text = "",
-                              const std::function<void(lifecycle::Run&)>& edit = {});
-  /// Ends it for good, unless trying again may help: then that is the error.
-  Result<void> endWith(const std::string& id, const Error& error);
   void saveProgress(const std::string& id);
-  void tell(const std::string& text) const;
 
   RunWork work_;
+  RunRows rows_;
   std::shared_ptr<RunMemory> memory_;
   std::optional<lifecycle::Plan> made_;  ///< just now, for the run `made_for_`
   std::string made_for_;

@@ -2,6 +2,7 @@
 // What happens in a run: it is planned, agreed to, and carried out in rounds as `muster apply`
 // does, until nothing is left.
 #include "app/plan.h"
+#include "app/run_agreement.h"
 #include "app/run_change.h"
 #include "app/run_executor.h"
 #include "app/run_scope.h"
@@ -18,6 +19,8 @@ namespace {
 constexpr int kMaxRounds = 4;
 constexpr std::chrono::seconds kOtherWorkersPoll{10};
 constexpr int kMaxWaitsForOthers = 360;
+/// Facts that are older are read again before an approved plan begins.
+constexpr std::chrono::minutes kFactsAreFresh{2};
 
 }  // namespace
 
@@ -33,9 +36,9 @@ Async<void> RunExecutor::carryOut(Run run) {
     auto planned = co_await std::move(planning);
     if (!planned) co_return planned;
   }
-  CO_TRY(known, readRun(work_.runs, id));
-  if (known.state == RunState::Planned) CO_TRY_OK(decide(id));
-  CO_TRY(decided, readRun(work_.runs, id));
+  CO_TRY(known, rows_.read(id));
+  if (known.state == RunState::Planned) CO_TRY_OK(decide(rows_, id));
+  CO_TRY(decided, rows_.read(id));
   if (decided.state != RunState::Approved) co_return Result<void>();
   auto beginning = begin(std::move(decided));
   auto begun = co_await std::move(beginning);
@@ -65,9 +68,10 @@ Async<void> RunExecutor::makePlan(Run run) {
     work_.read_inventory();
     co_return Result<void>();
   }
-  CO_TRY(planning, move(id, RunState::Planning, RunReason::None));
+  CO_TRY(planning, rows_.move(id, RunState::Planning, RunReason::None));
   if (is_another) {
-    CO_TRY_OK(move(id, RunState::Failed, RunReason::InventoryChanged,
+    CO_TRY_OK(
+        rows_.move(id, RunState::Failed, RunReason::InventoryChanged,
                    "who serves the site has read another inventory than the one that is meant; see "
                    "its log, and that both read the same file"));
     co_return Result<void>();
@@ -76,17 +80,18 @@ Async<void> RunExecutor::makePlan(Run run) {
   auto round = co_await std::move(looking);
   if (!round) co_return std::unexpected(std::move(round).error());
   if (round->nothing_left) {
-    CO_TRY_OK(move(id, RunState::Done, RunReason::NothingToDo));
+    CO_TRY_OK(rows_.move(id, RunState::Done, RunReason::NothingToDo));
     co_return Result<void>();
   }
   const auto& plan = round->plan;
   if (const auto within = requireWithinLimits(round->impact); !within) {
-    CO_TRY_OK(move(id, RunState::Failed, RunReason::LimitsExceeded, within.error().text(),
-                   [&](Run& row) { notePlan(row, plan, round->impact, work_.clock.now()); }));
+    CO_TRY_OK(rows_.move(id, RunState::Failed, RunReason::LimitsExceeded, within.error().text(),
+                         [&](Run& row) { notePlan(row, plan, round->impact, work_.clock.now()); }));
     co_return Result<void>();
   }
-  CO_TRY_OK(keepPlan(id, plan));
-  CO_TRY_OK(move(id, RunState::Planned, RunReason::None,
+  CO_TRY_OK(rows_.keepPlan(id, plan));
+  CO_TRY_OK(
+      rows_.move(id, RunState::Planned, RunReason::None,
                  fmt::format("{} actions, plan {}", plan.actions.size(), plan.hash().substr(0, 12)),
                  [&](Run& row) { notePlan(row, plan, round->impact, work_.clock.now()); }));
   made_ = plan;
@@ -94,10 +99,44 @@ Async<void> RunExecutor::makePlan(Run run) {
   co_return Result<void>();
 }
 
-Result<void> RunExecutor::keepPlan(const std::string& id, const Plan& plan) {
-  auto json = plan.toJson();
-  if (json.size() > kMaxKeptPlanBytes) return {};
-  return work_.runs.putPlan(id, {plan.hash(), std::move(json)});
+/// Of an approved run: the plan that was agreed to, and no other one.
+Async<void> RunExecutor::begin(Run run) {
+  const auto id = run.id;
+  const bool asks = run.impact && hasSomethingToAsk(*run.impact);
+  if (!isAgreed(run) && (asks || run.approvals_needed > 0))
+    co_return std::unexpected(Error(ErrorCode::Denied, "nobody has agreed to its plan"));
+  if (run.inventory_digest != work_.cluster.digest) {
+    CO_TRY_OK(rows_.move(id, RunState::Outdated, RunReason::InventoryChanged,
+                         "the inventory has changed since the plan was made"));
+    co_return Result<void>();
+  }
+  std::optional<Plan> plan;
+  const bool is_just_made = made_ && made_for_ == id && made_->hash() == run.plan_hash;
+  if (!run.begun && is_just_made && !run.apply.confirm && run.approvals_needed == 0) plan = made_;
+  if (!run.begun && !plan) {
+    CO_TRY(policy, policyFor(work_.cluster, run.apply.nodes, work_.store));
+    const bool is_fresh = work_.clock.now() - run.planned_at < kFactsAreFresh;
+    auto facts = work_.store.facts();
+    if (!is_fresh) {
+      auto looking = work_.observe(policy);
+      facts = co_await std::move(looking);
+    }
+    if (!facts) co_return std::unexpected(std::move(facts).error());
+    CO_TRY(now, work_.plan(*facts, policy));
+    if (now.hash() != run.plan_hash) {
+      const auto stale =
+          is_just_made ? staleReasons(*made_, work_.cluster, *facts) : std::vector<std::string>();
+      CO_TRY_OK(rows_.move(id, RunState::Outdated, RunReason::FactsMoved,
+                           stale.empty() ? "the plan is another one by now" : stale.front()));
+      co_return Result<void>();
+    }
+    plan = std::move(now);
+  }
+  CO_TRY(running, rows_.move(id, RunState::Running, RunReason::None, "", noteAgreement));
+  memory_->begun.insert(id);
+  auto rounds = converge(std::move(running), std::move(plan));
+  auto went = co_await std::move(rounds);
+  co_return went;
 }
 
 Async<ApplyReport> RunExecutor::apply(Run run, Plan plan) {
@@ -140,7 +179,8 @@ Async<ApplyReport> RunExecutor::apply(Run run, Plan plan) {
 Async<void> RunExecutor::converge(Run run, std::optional<Plan> first) {
   const auto id = run.id;
   if (run.inventory_digest != work_.cluster.digest) {
-    CO_TRY_OK(move(id, RunState::Outdated, RunReason::InventoryChanged,
+    CO_TRY_OK(
+        rows_.move(id, RunState::Outdated, RunReason::InventoryChanged,
                    "the inventory has changed while it ran; what had begun is taken up by the next "
                    "apply"));
     co_return Result<void>();
@@ -153,14 +193,15 @@ Async<void> RunExecutor::converge(Run run, std::optional<Plan> first) {
       auto seen = co_await std::move(looking);
       if (!seen) co_return std::unexpected(std::move(seen).error());
       if (seen->nothing_left) {
-        CO_TRY_OK(move(id, RunState::Done, RunReason::None));
+        CO_TRY_OK(rows_.move(id, RunState::Done, RunReason::None));
         co_return Result<void>();
       }
       if (const auto within = requireWithinLimits(seen->impact); !within) {
-        CO_TRY_OK(move(id, RunState::Failed, RunReason::LimitsExceeded, within.error().text()));
+        CO_TRY_OK(
+            rows_.move(id, RunState::Failed, RunReason::LimitsExceeded, within.error().text()));
         co_return Result<void>();
       }
-      CO_TRY(goes_on, mayGoOn(id, *seen));
+      CO_TRY(goes_on, mayGoOn(rows_, id, seen->plan, seen->impact));
       if (!goes_on) co_return Result<void>();
       plan = std::move(seen->plan);
     }
@@ -169,19 +210,19 @@ Async<void> RunExecutor::converge(Run run, std::optional<Plan> first) {
     auto report = co_await std::move(applying);
     if (!report) co_return std::unexpected(std::move(report).error());
     if (is_empty && report->ok() && report->held == 0) {
-      CO_TRY_OK(move(id, RunState::Done, RunReason::None));
+      CO_TRY_OK(rows_.move(id, RunState::Done, RunReason::None));
       co_return Result<void>();
     }
     if (!report->ok()) {  // what is blocked is no failure: a person has to help
       const bool has_failed = report->failed > 0;
-      CO_TRY_OK(move(id, has_failed ? RunState::Failed : RunState::WorkLeft,
-                     has_failed ? RunReason::ActionFailed : RunReason::Blocked,
-                     report->problems.empty() ? "" : report->problems.front()));
+      CO_TRY_OK(rows_.move(id, has_failed ? RunState::Failed : RunState::WorkLeft,
+                           has_failed ? RunReason::ActionFailed : RunReason::Blocked,
+                           report->problems.empty() ? "" : report->problems.front()));
       co_return Result<void>();
     }
     if (report->held > 0) {  // they finish it, or their lease ends
       if (++waits > kMaxWaitsForOthers) {
-        CO_TRY_OK(move(id, RunState::WorkLeft, RunReason::OthersWork));
+        CO_TRY_OK(rows_.move(id, RunState::WorkLeft, RunReason::OthersWork));
         co_return Result<void>();
       }
       co_await work_.clock.sleep(kOtherWorkersPoll);
@@ -190,7 +231,7 @@ Async<void> RunExecutor::converge(Run run, std::optional<Plan> first) {
     }
     if (report->done == 0) break;
   }
-  CO_TRY_OK(move(id, RunState::WorkLeft, RunReason::Blocked));
+  CO_TRY_OK(rows_.move(id, RunState::WorkLeft, RunReason::Blocked));
   co_return Result<void>();
 }
 

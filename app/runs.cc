@@ -199,8 +199,8 @@ Result<Run> resumeRun(RunStore& runs, const std::string& id, const RunActor& act
     }
     note = fmt::format("run {}: resumed by {}", run.id, who(actor));
     // What had begun goes on with what it was allowed; anything else is looked at anew.
-    return changed(std::move(run), run.begun ? RunState::Approved : RunState::Queued,
-                   RunReason::None, RunMover::Person, actor.principal, now);
+    const auto next = run.begun && isAgreed(run) ? RunState::Approved : RunState::Queued;
+    return changed(std::move(run), next, RunReason::None, RunMover::Person, actor.principal, now);
   });
 }
 

@@ -2,10 +2,14 @@
 // A run, shown as `apply` shows its own work.
 #include "app/apply.h"
 #include "app/runs.h"
+#include "base/json_output.h"
 #include "cli/commands/run.h"
 #include "cli/view/run_view.h"
 #include "cli/view/summary.h"
 #include "inventory/model/cluster.h"
+#include "lifecycle/runs/run_json.h"
+
+#include <nlohmann/json.hpp>
 
 #include <csignal>
 #include <iostream>
@@ -130,7 +134,10 @@ int followRun(const app::Options& options, const std::string& id, ApplyProgress&
         id, id, id);
     return kWorkLeft;
   }
-  if (!options.json) std::cout << runEndText(*run);
+  if (options.json)
+    std::cout << jsonText(nlohmann::json{{"run", toJson(*run)}}) << '\n';
+  else
+    std::cout << runEndText(*run);
   if (!options.json) showStages(options, **store, run->asked_at);
   return exitCodeOf(run->state);
 }

@@ -72,12 +72,16 @@ class ServerProgress final : public ConsoleProgress {
   ServerProgress(bool json, api::ApiServer& api, Service& service)
       : ConsoleProgress(json, ShowEvents::Yes), api_(api), service_(service) {}
   void onNotice(const std::string& text) override {
+    service_.paused();  // until the next poll
     finish();
     std::cout << "muster server: " << text << std::endl;
     app::notifyStatus(text);
   }
   void onPoll() override { service_.polled(); }
-  void onPause() override { service_.paused(); }
+  void onError(const Error& error) override {
+    service_.paused();
+    ConsoleProgress::onError(error);
+  }
   void onExit() override {
     (void)app::notifyService("STOPPING=1");
     api_.stop();

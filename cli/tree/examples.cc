@@ -11,6 +11,9 @@ namespace muster::cli {
 namespace {
 
 constexpr std::array kExamples{
+    Example{"init",
+            "muster init --name hall-2 --network 10.20.0.0/16 --bmc-network 10.20.250.0/24"},
+    Example{"doctor", "muster doctor"},
     Example{"inventory check", "muster inventory check"},
     Example{"inventory show", "muster inventory show --json"},
     Example{"inventory schema", "muster inventory schema"},
@@ -62,6 +65,10 @@ constexpr std::array kExamples{
             "muster pool override gpu017 --reason \"agreed with anna: firmware first\""},
     Example{"console", "muster console gpu017 --last"},
     Example{"rma", "muster rma gpu017 --out gpu017.tar.zst"},
+    Example{"backup",
+            "muster backup /srv/backup/site.muster --passphrase-file /etc/muster/secrets/backup"},
+    Example{"restore", "muster restore /srv/backup/site.muster"},
+    Example{"store check", "muster store check"},
     Example{"completion bash", "muster completion bash > /etc/bash_completion.d/muster"},
     Example{"completion zsh", "muster completion zsh > \"${fpath[1]}/_muster\""},
     Example{"completion fish", "muster completion fish > ~/.config/fish/completions/muster.fish"},

@@ -30,13 +30,13 @@ class RunsTest : public testing::Test {
     ASSERT_TRUE(opened) << opened.error().str();
     runs_ = std::move(*opened);
   }
-  Run submit(const std::string& nodes = "gpu001", bool confirm = false) {
+  lifecycle::Run submit(const std::string& nodes = "gpu001", bool confirm = false) {
     auto run = submitRun(*runs_, {.apply = {nodes, confirm, "muster apply"}}, kAnna, kNow);
     EXPECT_TRUE(run) << run.error().str();
     return *run;
   }
   /// As an executor does.
-  Run move(const std::string& id, std::vector<RunState> states) {
+  lifecycle::Run move(const std::string& id, std::vector<RunState> states) {
     auto run = *readRun(*runs_, id);
     for (const auto state : states) {
       auto next = changed(run, state, RunReason::None, RunMover::Executor, "ctl1", kNow);
@@ -53,7 +53,7 @@ class RunsTest : public testing::Test {
         << sqlite3_errmsg(db);
     sqlite3_close(db);
   }
-  Error errorOf(const Result<Run>& result) {
+  Error errorOf(const Result<lifecycle::Run>& result) {
     EXPECT_FALSE(result);
     return result ? Error(ErrorCode::Internal, "none") : result.error();
   }

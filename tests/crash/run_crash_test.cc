@@ -3,6 +3,8 @@
 // nothing is done twice, no order is lost, no yes counts for another plan.
 #include "app/runs.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/limits.h"
+#include "inventory/model/monitor.h"
 #include "lifecycle/audit/audit.h"
 #include "tests/crash/kill_points.h"
 #include "tests/crash/run_rack.h"
@@ -33,6 +35,7 @@ class RunTrial : public Trial {
     EXPECT_TRUE(end.ok) << end.problems;
     rack_.forgetCounts();
     rack_.declare("1.5.0", "45.0");
+    rack_.cluster.limits->max_unavailable.pool = {std::nullopt, 100};
     rack_.startJob("gpu001", 100s);
     auto run = app::submitRun(runs_, request, kAnna, rack_.wall.now());
     EXPECT_TRUE(run) << run.error().str();
@@ -55,7 +58,8 @@ class RunTrial : public Trial {
     EXPECT_THAT(*store_.openIntents(), IsEmpty());
     for (const auto& [node, machine] : rack_.machines) {
       EXPECT_EQ(rack_.uploads(node.str(), "BIOS"), 1) << node.str();
-      EXPECT_EQ(machine.driver_installs.at("rdma"), 1) << node.str();
+      const auto installs = machine.driver_installs.find("rdma");
+      EXPECT_EQ(installs == machine.driver_installs.end() ? 0 : installs->second, 1) << node.str();
       EXPECT_EQ(machine.image_writes, 0);
       EXPECT_TRUE(rack_.inPool(node.str()));
     }
@@ -196,13 +200,29 @@ TEST(RunAgreement, isVoidWhenTheFactsHaveMoved) {
   EXPECT_EQ(late.error().code(), ErrorCode::Conflict) << "it is over";
 }
 
+/// More than the limit: it ends before anything is begun.
+TEST(RunAgreement, isNotAskedForBeyondTheLimits) {
+  struct Limited final : RunTrial {
+    Limited() { rack_.cluster.limits->max_unavailable.pool = {1, std::nullopt}; }
+    using RunTrial::rack_;
+    using RunTrial::run;
+  };
+  Limited trial;
+  EXPECT_TRUE(trial.live({}).ok);
+  EXPECT_EQ(trial.run().state, RunState::Failed);
+  EXPECT_EQ(trial.run().reason, RunReason::LimitsExceeded);
+  EXPECT_THAT(trial.run().text, HasSubstr("2 of 2 nodes would be out of work, at most 1 may"));
+  EXPECT_FALSE(trial.rack_.machines.at(NodeName("gpu001")).drained);
+}
+
 /// Watching goes on: a node that the run does not touch falls ill and is drained meanwhile.
 TEST(RunBesideMonitor, aSickNodeIsDrainedWhileARunWorksElsewhere) {
   app::RunRequest request;
   request.apply.nodes = "gpu001";
-  struct Sick final : RunTrial {
-    explicit Sick(const app::RunRequest& request) : RunTrial(request) {
+  struct Unhealthy final : RunTrial {
+    explicit Unhealthy(const app::RunRequest& request) : RunTrial(request) {
       rack_.startJob("gpu001", 3600s);  // the run waits for it
+      rack_.cluster.monitor->on_config_change = inventory::OnConfigChange::Ignore;
       rack_.on_tick = [this] {
         if (run().state != RunState::Running) return;
         if (!fell_ill) {
@@ -223,7 +243,7 @@ TEST(RunBesideMonitor, aSickNodeIsDrainedWhileARunWorksElsewhere) {
     using RunTrial::rack_;
     using RunTrial::run;
   };
-  Sick trial(request);
+  Unhealthy trial(request);
   const auto end = trial.live({});
   EXPECT_TRUE(end.ok) << end.problems << trial.story();
   ASSERT_TRUE(trial.fell_ill && trial.drained) << trial.story();
