@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster's command line: words → options → one command.
 #include "app/actor.h"
+#include "base/json_output.h"
 #include "app/settings_file.h"
 #include "base/main_guard.h"
 #include "base/printable.h"
@@ -10,6 +11,7 @@
 #include "cli/tree/command_tree.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <unistd.h>
 
@@ -64,6 +66,10 @@ int run(int argc, char** argv) {
   if (json) reportAsJson();
   try {
     app.parse(argc, argv);
+  } catch (const CLI::CallForVersion& version) {
+    if (!json) return app.exit(version) == 0 ? kOk : kUsage;
+    std::cout << jsonText(nlohmann::json{{"version", version.what()}}) << '\n';
+    return kOk;
   } catch (const CLI::ParseError& error) {
     if (app.exit(error) == 0) return kOk;
     const auto advice = adviceOnWords(app, std::vector<std::string>(argv + 1, argv + argc));

@@ -55,7 +55,9 @@ void addLifecycleCommands(CLI::App& app, Invocation& call);  ///< plan … histo
 void addRecordCommands(CLI::App& app, Invocation& call);     ///< audit, key, cert
 void addSiteCommands(CLI::App& app, Invocation& call);       ///< init, doctor
 void addRolloutCommands(CLI::App& app, Invocation& call);
+void addRunCommands(CLI::App& app, Invocation& call);
 void addMonitorCommands(CLI::App& app, Invocation& call);  ///< monitor, quarantine, console, rma
+void addServerCommands(CLI::App& app, Invocation& call);   ///< server, token
 void addBackupCommands(CLI::App& app, Invocation& call);   ///< backup, restore, store
 void addBmcCommands(CLI::App& app, Invocation& call);
 void addDiscoverCommands(CLI::App& app, Invocation& call);

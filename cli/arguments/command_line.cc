@@ -87,7 +87,9 @@ void buildCommandLine(CLI::App& app, Invocation& call, const std::vector<std::st
   addRecordCommands(app, call);
   addBackupCommands(app, call);
   addRolloutCommands(app, call);
+  addRunCommands(app, call);
   addMonitorCommands(app, call);
+  addServerCommands(app, call);
   addBmcCommands(app, call);
   addDiscoverCommands(app, call);
   addFirmwareCommands(app, call);
