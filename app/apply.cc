@@ -2,10 +2,10 @@
 #include "app/apply.h"
 
 #include "app/audit_export.h"
+#include "app/current_impact.h"
 #include "app/plan.h"
 #include "app/plan_impact.h"
 #include "base/limits.h"
-#include "fabric/topology/leaves.h"
 #include "inventory/model/cluster.h"
 #include "lifecycle/model/facet_table.h"
 #include "lifecycle/rollout/overlay.h"
@@ -27,37 +27,27 @@ constexpr std::chrono::seconds kOtherControllersPollInterval{10};
 constexpr int kMaxWaitsForOthers = 360;
 constexpr std::size_t kIntentsPerSubject = 500;
 
-/// The plan's impact on pools as they are now: a run over a few nodes has looked at those only, and
-/// a limit counts all. Errors: a scheduler that cannot be asked
-Result<PlanImpact> currentImpact(Session& session, const lifecycle::FactSet& known,
-                                 const Plan& plan) {
-  const auto& cluster = session.cluster();
-  auto impact = impactOf(cluster, known, plan, fabric::leavesOf);
-  const auto neighbours = uncheckedNeighbours(cluster, plan.policy, impact, fabric::leavesOf);
-  if (neighbours.empty()) return impact;
-  auto facts = known;
-  std::vector<lifecycle::Fact> seen;
-  for (const auto& node : neighbours) {
-    TRY(places, session.controller->run(session.controller->observePool(lifecycle::Subject(node))));
-    for (auto& fact : places) {
-      facts.put(fact);
-      seen.push_back(std::move(fact));
-    }
-  }
-  TRY_OK(session.store().putFacts(seen));
-  return impactOf(cluster, facts, plan, fabric::leavesOf);
-}
-
 /// Shows what the plan does, and asks. Errors: Denied (it takes too many nodes out of work); a
 /// scheduler that cannot be asked
 Result<bool> isApproved(Session& session, const lifecycle::FactSet& facts, const Plan& plan) {
-  TRY(impact, currentImpact(session, facts, plan));
+  auto& controller = *session.controller;
+  TRY(impact, controller.run(currentImpact(session.cluster(), session.store(), facts, plan,
+                                           [&controller](lifecycle::Subject subject) {
+                                             return controller.observePool(std::move(subject));
+                                           })));
   session.progress.onImpact(plan, impact);
   TRY_OK(requireWithinLimits(impact));
   if (impact.actions == impact.blocked) return true;
   auto& progress = session.progress;
   return session.controller->run(
       session.controller->ask([&progress, impact] { return progress.mayApply(impact); }));
+}
+
+/// How a round ended that carried a plan out. What is blocked or held by another controller is no
+/// failure: it is left for a person, or for later.
+Outcome outcomeOf(const lifecycle::ApplyReport& report) {
+  if (report.failed > 0) return Outcome::Failed;
+  return report.ok() && report.held == 0 ? Outcome::Done : Outcome::WorkLeft;
 }
 
 Result<Outcome> converge(Session& session, const std::string& nodes) {
@@ -77,10 +67,10 @@ Result<Outcome> converge(Session& session, const std::string& nodes) {
     TRY(open, session.store().openIntents());
     if (plan.empty() && open.empty()) return Outcome::Done;
     TRY(report, controller.run(controller.apply(plan)));  // an empty plan still closes open intents
-    const bool is_done = plan.empty() && report.ok() && report.held == 0;
+    const bool is_done = plan.empty() && outcomeOf(report) == Outcome::Done;
     if (!is_done) session.progress.onReport(report);
     if (is_done) return Outcome::Done;
-    if (!report.ok()) return Outcome::Failed;
+    if (!report.ok()) return outcomeOf(report);
     if (report.held > 0) {  // they finish it, or their lease ends and it is ours
       if (++waits > kMaxWaitsForOthers) return Outcome::WorkLeft;
       std::this_thread::sleep_for(kOtherControllersPollInterval);
@@ -110,7 +100,7 @@ Result<Outcome> applySaved(Session& session, const Plan& saved) {
   if (!approved) return Outcome::Declined;
   TRY(report, controller.run(controller.apply(saved)));
   session.progress.onReport(report);
-  return report.ok() ? Outcome::Done : Outcome::Failed;
+  return outcomeOf(report);
 }
 
 void addTime(StageTimes& times, const lifecycle::Intent& intent) {

@@ -387,7 +387,9 @@ monitor::MonitorServices Controller::monitorServices(lifecycle::EventSink sink) 
           [this](const lifecycle::Subject& subject) {
             return subject.isCluster() ? std::vector<std::string>()
                                        : consoles_->lastLines(subject.node());
-          }};
+          },
+          {},
+          engine_.get()};
 }
 
 void Controller::exitOnSignals() {

@@ -140,6 +140,8 @@ class Controller {
   Clock& clock() { return *clock_; }
   const io::CertificateAuthority& ca() const { return keys_->ca; }
   const Keys& keys() const { return *keys_; }
+  /// Of the store's session: one to a state folder.
+  const std::string& holder() const { return origin_.holder; }
   io::ProcessRunner& processes() { return *processes_; }
   /// All goals of one subject, from every phase.
   std::vector<lifecycle::Goal> goals(const lifecycle::Subject& subject,

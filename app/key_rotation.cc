@@ -82,6 +82,20 @@ Result<std::vector<KeyState>> siteKeyStates(const Options& options) {
   return out;
 }
 
+Result<std::string> publicKey(const Options& options, KeyPurpose purpose) {
+  auto key = publicKeyOf(options.state, purpose);
+  if (key || key.error().code() != ErrorCode::NotFound) return key;
+  std::error_code ignored;
+  if (!storeExists(options) && !std::filesystem::exists(options.state / "keys", ignored))
+    return fail(ErrorCode::NotFound,
+                fmt::format("{} is no state folder of muster, so it has no keys; name the right "
+                            "one: --state FOLDER. A new site gets its keys with its first image: "
+                            "muster image build",
+                            options.state.string()));
+  TRY(made, loadKey(options.state, purpose));
+  return std::move(made.public_pem);
+}
+
 Result<StartedRotation> startKeyRotation(const Options& options, KeyPurpose purpose) {
   TRY(lock, acquireLock(options.state));
   (void)lock;  // held to the end

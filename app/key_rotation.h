@@ -13,6 +13,11 @@ struct KeyState {
 };
 Result<std::vector<KeyState>> siteKeyStates(const Options& options);
 
+/// The public halves that verify, PEM, the one that signs first. Where muster has worked before, a
+/// key that was never needed is made. Errors: NotFound (no state of muster is there: nothing is
+/// made, for another folder may have been meant)
+Result<std::string> publicKey(const Options& options, KeyPurpose purpose);
+
 struct StartedRotation {
   std::string new_id, previous_id;  ///< both verify until the rotation is finished
 };

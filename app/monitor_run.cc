@@ -4,6 +4,7 @@
 #include "app/audit_export.h"
 #include "app/controller.h"
 #include "app/effective_cluster.h"
+#include "app/run_work.h"
 #include "app/state_folder.h"
 #include "base/log.h"
 #include "inventory/model/cluster.h"
@@ -41,6 +42,12 @@ struct Handover {
   std::string reason;  ///< why the run ended, for the operator
 };
 
+/// What the process remembers from one run to the next.
+struct Kept {
+  std::shared_ptr<monitor::RetryState> retry_state;
+  std::shared_ptr<RunMemory> runs;
+};
+
 /// An inventory that cannot be read does not end the run: the one that was read before stays.
 std::unique_ptr<lifecycle::EffectiveCluster> reloadInventory(const Options& options,
                                                              Controller& controller,
@@ -69,17 +76,30 @@ Result<std::string> rolloutsNow(const Options& options) {
 /// Ends when the run has to: a command requests the lock, the inventory was to be read again, or a
 /// rollout of another host has changed something.
 Task<Handover> untilRunEnds(Options options, Controller& controller, std::string rollouts,
-                            MonitorListener& listener) {
+                            std::shared_ptr<RunMemory> runs, MonitorListener& listener) {
   Handover end;
+  bool is_put_off = false;  ///< SIGHUP came while a run was under way
+  runs->begin_none = false;
   auto next_poll = controller.clock().steady() + kRolloutPollInterval;
   while (true) {
+    listener.onPoll();
     if (isLockRequested(options.state)) {
       end.reason = kReleased;
       co_return end;
     }
-    const bool is_requested = reload_requested.exchange(false);
+    const bool came = reload_requested.exchange(false);
+    const bool is_requested = (came || is_put_off) && runs->under_way.empty();
+    if (came && !is_requested)
+      listener.onNotice(
+          fmt::format("SIGHUP: the inventory is read again when run {} has ended; to have it "
+                      "sooner: `muster run "
+                      "pause {}`",
+                      runs->under_way, runs->under_way));
+    is_put_off = (came || is_put_off) && !is_requested;
+    runs->begin_none = is_put_off;
     std::optional<std::string> changed;
-    if (is_requested || controller.clock().steady() >= next_poll) {
+    const bool is_poll_due = controller.clock().steady() >= next_poll && runs->under_way.empty();
+    if (is_requested || is_poll_due) {
       next_poll = controller.clock().steady() + kRolloutPollInterval;
       if (auto mark = lifecycle::overlaysMark(controller.store()); mark && *mark != rollouts)
         changed = std::move(*mark);
@@ -111,20 +131,22 @@ Task<void> exportAuditHeads(Controller& controller) {
 }
 
 Async<Handover> monitorUntilRunEnds(Controller& controller, MonitorListener& listener,
-                                    Options options, std::string rollouts,
-                                    std::shared_ptr<monitor::RetryState> retry_state) {
+                                    Options options, std::string rollouts, Kept kept,
+                                    RunWork run_work) {
   using namespace asio::experimental::awaitable_operators;
   auto services = controller.monitorServices(
       [&listener](const lifecycle::Event& event) { listener.onEvent(event); });
-  services.retry_state = std::move(retry_state);
+  services.retry_state = kept.retry_state;
   monitor::Monitor nodes_monitor(std::move(services));
   auto work = nodes_monitor.run();
-  auto end = untilRunEnds(std::move(options), controller, std::move(rollouts), listener);
+  RunExecutor executor(std::move(run_work), kept.runs);
+  auto end = untilRunEnds(std::move(options), controller, std::move(rollouts), kept.runs, listener);
+  auto runs = executor.run();
   auto watch = controller.watchStalls();
   auto bmcs = controller.watchBmcs();
   auto heads = exportAuditHeads(controller);
   auto first = co_await (std::move(work) || std::move(end) || std::move(watch) || std::move(bmcs) ||
-                         std::move(heads));
+                         std::move(heads) || std::move(runs));
   co_return std::get<1>(std::move(first));
 }
 
@@ -150,7 +172,7 @@ Result<Standby> waitForLeadership(const Options& options, const inventory::Clust
 
 /// Answers what the next run gets. Errors: the run could not begin
 Result<Handover> run(const Options& options, const io::FileLock& instance, Handover earlier,
-                     std::shared_ptr<monitor::RetryState> retry_state, MonitorListener& listener) {
+                     Kept kept, MonitorListener& listener) {
   TRY(lock, acquireMonitorLock(options.state, instance));
   auto live = std::move(earlier.live);
   const auto read = [&]() -> Result<void> {
@@ -173,16 +195,22 @@ Result<Handover> run(const Options& options, const io::FileLock& instance, Hando
   const auto& cluster = live->cluster();
   TRY(controller, Controller::start(
                       options, cluster, found, Role::Active,
-                      [&listener](const lifecycle::Event& event) { listener.onEvent(event); },
+                      [&listener, memory = kept.runs](const lifecycle::Event& event) {
+                        if (memory->hear) memory->hear(event);
+                        listener.onEvent(event);
+                      },
                       std::move(lock), std::move(earlier.dnsmasq)));
-  controller->onExit([&store = controller->store(), &clock = controller->clock()] {
+  TRY(runs, lifecycle::openRuns(options.storeUrl()));
+  controller->onExit([&store = controller->store(), &clock = controller->clock(), &listener] {
     if (const auto marked = monitor::markMonitorEnded(store, clock.now()); !marked)
       logWarning("monitor", "that it ended could not be stored: {}", marked.error().str());
+    listener.onExit();
   });
   listener.onNotice(fmt::format("{} nodes, polled every {} s", cluster.nodes.size(),
                                 cluster.monitor->interval_seconds));
   return controller->run(monitorUntilRunEnds(*controller, listener, options,
-                                             std::move(earlier.rollouts), std::move(retry_state)));
+                                             std::move(earlier.rollouts), std::move(kept),
+                                             runWork(*controller, *runs, cluster, listener)));
 }
 
 }  // namespace
@@ -196,9 +224,10 @@ Error runMonitor(const Options& options, MonitorListener& listener) {
   startLog(options.state / "muster.log", LogLevel::Info);
   bool begun = false;
   Handover next;
-  const auto retry_state = std::make_shared<monitor::RetryState>();
+  const Kept kept{std::make_shared<monitor::RetryState>(), std::make_shared<RunMemory>()};
   while (true) {
-    auto end = run(options, *instance, std::move(next), retry_state, listener);
+    auto end = run(options, *instance, std::move(next), kept, listener);
+    listener.onPause();
     if (!end && !begun) return end.error();  // at its first start a person is there to read it
     begun = true;
     next = end ? std::move(*end) : Handover{};
@@ -217,7 +246,7 @@ Result<monitor::BreakerStates> acknowledgeBreakers(const Options& options,
     return fail(ErrorCode::InvalidInput,
                 "say what you have found: muster monitor --acknowledge --reason TEXT");
   TRY(store, openStoreForWriting(options));
-  return monitor::Breakers(*store).acknowledge(actorText(), reason, SystemClock().now());
+  return monitor::Breakers(*store).acknowledge(actorText(options), reason, SystemClock().now());
 }
 
 }  // namespace muster::app

@@ -5,35 +5,15 @@
 
 #include "inventory/model/rollout_policy.h"
 #include "lifecycle/model/plan.h"
-#include "lifecycle/rollout/window.h"
+#include "lifecycle/model/plan_impact.h"
 
-#include <chrono>
-#include <map>
 #include <string>
 #include <vector>
 
 namespace muster::app {
 
-/// One pool, rack, scalable unit or leaf switch that loses nodes.
-struct DomainImpact {
-  lifecycle::Domain domain;
-  std::size_t taken_out = 0;    ///< nodes that the plan drains
-  std::size_t already_out = 0;  ///< others of the domain that are drained now
-  std::size_t size = 0;         ///< nodes of the domain
-  std::size_t limit = 0;        ///< that may be out at once; `size`: no limit
-  bool exceeds() const { return taken_out + already_out > limit; }
-};
-
-struct PlanImpact {
-  std::size_t actions = 0, blocked = 0, subjects = 0;
-  std::vector<NodeName> taken_out, wiped, reset;  ///< in the order of the plan; what is blocked is
-                                                  ///< not among them
-  std::vector<DomainImpact> domains;              ///< those that lose nodes; pools first
-  /// Of the subjects that were looked at: "firmware (denied)" → nodes, what could not be read.
-  std::map<std::string, std::vector<NodeName>> unread;
-  /// The longest chain of actions that need each other, by their usual durations.
-  std::chrono::seconds at_least{0};
-};
+using lifecycle::DomainImpact;
+using lifecycle::PlanImpact;
 
 /// Pure. `drained`: facts that tell which nodes are drained already.
 PlanImpact impactOf(const inventory::Cluster& cluster, const lifecycle::FactSet& facts,

@@ -4,9 +4,14 @@
 #include "app/actor.h"
 #include "app/effective_cluster.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
 #include "inventory/parse/hostlist.h"
 #include "lifecycle/model/pool_hold.h"
+#include "lifecycle/model/unread.h"
 #include "lifecycle/store/store.h"
+
+#include <algorithm>
+#include <set>
 
 namespace muster::app {
 namespace {
@@ -27,22 +32,34 @@ std::optional<PoolHold> holdOf(const lifecycle::FactSet& facts, const NodeName& 
   return out;
 }
 
+/// Whether the scheduler's last answer about the node is there, and not stale.
+bool isKnown(const lifecycle::FactSet& facts, const Subject& subject) {
+  if (!facts.find(subject, kHold)) return false;
+  const auto unread = lifecycle::unreadOf(facts, subject);
+  return std::ranges::none_of(unread,
+                              [](const auto& each) { return each.what == lifecycle::kPoolFacet; });
+}
+
 }  // namespace
 
-Result<std::vector<PoolHold>> poolHolds(const Options& options) {
+Result<PoolHolds> poolHolds(const Options& options) {
   TRY(cluster, loadCluster(options));
   TRY(store, openStoreForReading(options));
   TRY(facts, store->facts());
-  std::vector<PoolHold> out;
-  for (const auto& node : cluster.nodes)
-    if (auto hold = holdOf(facts, node.name)) out.push_back(std::move(*hold));
+  PoolHolds out;
+  for (const auto& node : cluster.nodes) {
+    if (auto hold = holdOf(facts, node.name)) out.holds.push_back(std::move(*hold));
+    if (!cluster.profileOf(node).pool.empty() && !isKnown(facts, Subject(node.name)))
+      out.unread.push_back(node.name);
+  }
   return out;
 }
 
 Result<std::vector<PoolHold>> overridePoolHolds(const Options& options, const std::string& nodes,
                                                 const std::string& reason) {
   TRY(cluster, loadCluster(options));
-  TRY(names, inventory::expandHostlist(nodes));
+  TRY(listed, inventory::expandHostlist(nodes));
+  const std::set<std::string> names(listed.begin(), listed.end());
   TRY(store, openStoreForWriting(options));
   TRY(facts, store->facts());
   std::vector<PoolHold> out;
@@ -63,9 +80,9 @@ Result<std::vector<PoolHold>> overridePoolHolds(const Options& options, const st
   for (auto& hold : out) {
     const Subject subject(hold.node);
     hold.overridden = true;
-    hold.overridden_by = fmt::format("{}: {}", actorText(), reason);
+    hold.overridden_by = fmt::format("{}: {}", actorText(options), reason);
     TRY_OK(addNote(*store, subject,
-                   fmt::format("{} overrides the drain by a person ({}): {}", actorText(),
+                   fmt::format("{} overrides the drain by a person ({}): {}", actorText(options),
                                hold.hold, reason)));
     TRY_OK(store->putFacts({{subject, kOverride, hold.hold, now, hold.overridden_by, ""}}));
   }

@@ -21,9 +21,14 @@ struct PoolHold {
   std::string overridden_by;  ///< "anna@ctl1: PSU first", or empty
 };
 
+struct PoolHolds {
+  std::vector<PoolHold> holds;
+  std::vector<NodeName> unread;  ///< members of a pool whose scheduler could not be asked so far,
+                                 ///< or did not answer the last time
+};
 /// As the store knows it, in the order of the inventory. Errors: NotFound (nothing was done here
 /// yet)
-Result<std::vector<PoolHold>> poolHolds(const Options& options);
+Result<PoolHolds> poolHolds(const Options& options);
 
 /// From now on muster may disturb these nodes although a person has drained them; they join again
 /// when the person resumes them. An override ends with the drain that it was given for.

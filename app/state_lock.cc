@@ -89,8 +89,15 @@ bool isLockRequested(const std::filesystem::path& state) {
   return !mine && mine.error().code() == ErrorCode::Conflict;
 }
 
+bool isMonitorAlive(const std::filesystem::path& state) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(state / "keep", ignored)) return false;
+  const auto place = io::FileLock::take(state / "keep");
+  return !place && place.error().code() == ErrorCode::Conflict;
+}
+
 Result<io::FileLock> acquireMonitorInstance(const std::filesystem::path& state) {
-  auto place = take(state / "keep");
+  auto place = takeWithin(state / "keep", kRequestTimeout);  // isMonitorAlive takes it for a moment
   if (place || place.error().code() != ErrorCode::Conflict) return place;
   return fail(
       std::move(place).error().within("a muster monitor of this state folder runs already"));

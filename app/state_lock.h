@@ -43,6 +43,8 @@ Result<StateLock> acquireMonitorLock(const std::filesystem::path& state,
                                      const io::FileLock& instance);
 /// Whether a command waits for the monitor to release the lock.
 bool isLockRequested(const std::filesystem::path& state);
+/// Whether a monitor of this folder is alive, whoever works with the folder at this moment.
+bool isMonitorAlive(const std::filesystem::path& state);
 /// Held by a monitor for its whole life: a state folder has at most one. Errors: Conflict
 Result<io::FileLock> acquireMonitorInstance(const std::filesystem::path& state);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster's command line: words → options → one command.
 #include "app/actor.h"
+#include "base/json_output.h"
+#include "app/settings_file.h"
 #include "base/main_guard.h"
 #include "base/printable.h"
 #include "base/utf8.h"
@@ -9,6 +11,7 @@
 #include "cli/tree/command_tree.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <unistd.h>
 
@@ -49,6 +52,10 @@ std::string journaled(int argc, char** argv) {
 }
 
 int run(int argc, char** argv) {
+  if (const auto applied = app::applySettingsFile(); !applied) {
+    report(applied.error());
+    return kUsage;
+  }
   Invocation call;
   call.options.command_line = journaled(argc, argv) + app::sudoClaimText();
   const auto foreign = splitForeignCommand(argc, argv);
@@ -59,6 +66,10 @@ int run(int argc, char** argv) {
   if (json) reportAsJson();
   try {
     app.parse(argc, argv);
+  } catch (const CLI::CallForVersion& version) {
+    if (!json) return app.exit(version) == 0 ? kOk : kUsage;
+    std::cout << jsonText(nlohmann::json{{"version", version.what()}}) << '\n';
+    return kOk;
   } catch (const CLI::ParseError& error) {
     if (app.exit(error) == 0) return kOk;
     const auto advice = adviceOnWords(app, std::vector<std::string>(argv + 1, argv + argc));

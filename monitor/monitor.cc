@@ -64,6 +64,12 @@ void sortByNeeds(std::vector<Action>& actions) {
   actions = std::move(sorted);
 }
 
+/// Of nodes that a run works on nothing is concluded: what it does to them looks like trouble.
+FactSet withoutPlaces(FactSet facts, const std::set<Subject>& busy) {
+  for (const auto& subject : busy) facts.forget(subject, FacetName(std::string(kPoolFacet)));
+  return facts;
+}
+
 std::string phaseThatWants(const inventory::Cluster& cluster, const Phases& phases,
                            const FacetRef& facet, const FactSet& facts) {
   for (const auto* phase : phases)
@@ -77,7 +83,11 @@ std::string phaseThatWants(const inventory::Cluster& cluster, const Phases& phas
 Monitor::Monitor(MonitorServices services)
     : services_(std::move(services)),
       retry_state_(services_.retry_state ? services_.retry_state : std::make_shared<RetryState>()),
-      engine_(services_.cluster, services_.all, services_.store, services_.clock, services_.sink),
+      own_engine_(services_.engine
+                      ? nullptr
+                      : std::make_unique<Engine>(services_.cluster, services_.all, services_.store,
+                                                 services_.clock, services_.sink)),
+      engine_(services_.engine ? *services_.engine : *own_engine_),
       fleet_poll_(services_.cluster, services_.light, services_.store, services_.clock,
                   services_.sink),
       breakers_(services_.store),
@@ -85,6 +95,7 @@ Monitor::Monitor(MonitorServices services)
       rejoin_(services_.cluster, services_.all, services_.store, services_.clock, engine_,
               *retry_state_),
       changed_(std::make_shared<async::Event>()) {
+  if (!own_engine_) return;  // whoever shares theirs has told it
   engine_.actFor(services_.origin);
   engine_.readConsoles(services_.console);
 }
@@ -110,10 +121,13 @@ Task<void> Monitor::pollLoop() {
 Async<Decision> Monitor::reconcile() {
   CO_TRY(snapshot, co_await fleet_poll_.poll());
   CO_TRY(states, breakers_.read());
-  auto decision = decide(services_.cluster, snapshot.facts, states);
+  const auto busy = engine_.heldByOthers(std::string(kMonitorWorker));
+  auto decision = busy.empty()
+                      ? decide(services_.cluster, snapshot.facts, states)
+                      : decide(services_.cluster, withoutPlaces(snapshot.facts, busy), states);
   rejoin_.notice(snapshot);
   CO_TRY_OK(releaseFinished());
-  CO_TRY_OK(applyDecision(snapshot, decision));
+  CO_TRY_OK(applyDecision(snapshot, decision, busy.empty()));
   co_return std::move(decision);
 }
 
@@ -131,10 +145,11 @@ Task<void> Monitor::rejoinLoop() {
 }
 
 /// Everything that follows from a look, but the drains and repairs themselves.
-Result<void> Monitor::applyDecision(const FleetSnapshot& snapshot, const Decision& decision) {
+Result<void> Monitor::applyDecision(const FleetSnapshot& snapshot, const Decision& decision,
+                                    bool knows_all) {
   const auto now = services_.clock.now();
   for (const auto& trip : decision.trips) TRY_OK(breakers_.trip(trip, now));
-  if (snapshot.troubles.empty()) TRY_OK(breakers_.forgetHealthy(decision.in_trouble));
+  if (knows_all && snapshot.troubles.empty()) TRY_OK(breakers_.forgetHealthy(decision.in_trouble));
   Quarantine quarantine(services_.store);
   for (const auto* list : {&decision.drain, &decision.quarantine})
     for (const auto& exclusion : *list) {
@@ -328,12 +343,13 @@ Result<void> Monitor::releaseFinished() {
   for (const auto& claim : claims)
     if (!claim.ours && claim.holder != services_.origin.holder)
       claimed_by_others_.insert(claim.subject);
+  claimed_by_others_.merge(engine_.heldByOthers(std::string(kMonitorWorker)));
   if (!acting_) return {};
   std::set<Subject> over;
   for (const auto& [id, action] : wanted_) {
     const auto& subject = action.facet.subject;
     auto& idle = watched_[id].idle;
-    if (services_.store.fenceOf(subject) != 0) {
+    if (services_.store.fenceOf(subject) != 0 && !isClaimedByOther(subject)) {
       idle = 0;
       continue;
     }
@@ -468,7 +484,7 @@ Task<void> Monitor::actLoop() {
       co_await services_.clock.sleep(seconds(1));
       continue;
     }
-    auto work = engine_.apply(*plan);
+    auto work = engine_.apply(*plan, {.name = std::string(kMonitorWorker)});
     auto wait = changed->wait();
     auto either = std::move(work) || std::move(wait);
     acting_ = true;

@@ -39,7 +39,11 @@ struct MonitorServices {
   RecoverySteps* recovery = nullptr;             ///< one of `all`; null: nothing is recovered
   lifecycle::ConsoleLines console = {};          ///< for findings
   std::shared_ptr<RetryState> retry_state = {};  ///< of the run before; null: there was none
+  lifecycle::Engine* engine = nullptr;  ///< shared with others that act; null: one of its own
 };
+
+/// The monitor's name among the workers of a controller (lifecycle::Worker).
+inline constexpr std::string_view kMonitorWorker = "the monitor";
 
 class Monitor {
  public:
@@ -69,7 +73,9 @@ class Monitor {
   bool isClaimedByOther(const lifecycle::Subject& subject) const {
     return claimed_by_others_.contains(subject);
   }
-  Result<void> applyDecision(const FleetSnapshot& snapshot, const Decision& decision);
+  /// `knows_all`: no node was left out because somebody else works on it.
+  Result<void> applyDecision(const FleetSnapshot& snapshot, const Decision& decision,
+                             bool knows_all);
   Result<void> want(const FleetSnapshot& snapshot, const Decision& decision);
   void addRejoins(Actions& now);
   std::map<std::string, lifecycle::Action> actionsFor(const FleetSnapshot& snapshot,
@@ -93,7 +99,8 @@ class Monitor {
 
   MonitorServices services_;
   std::shared_ptr<RetryState> retry_state_;
-  lifecycle::Engine engine_;
+  std::unique_ptr<lifecycle::Engine> own_engine_;
+  lifecycle::Engine& engine_;
   FleetPoll fleet_poll_;
   Breakers breakers_;
   AlertPublisher alerts_;

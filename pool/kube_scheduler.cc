@@ -218,17 +218,44 @@ Async<void> KubeScheduler::reopen(NodeName name) {
   co_return Result<void>();
 }
 
-/// Asks the server to evict one pod. Answers what holds it; nullopt: it goes, or has gone.
-Async<std::optional<std::string>> KubeScheduler::evict(Pod pod) {
+/// The version in which the server takes evictions, as its discovery says. An empty text: it says
+/// nothing of it, or may not be asked.
+Async<std::string> KubeScheduler::servedEviction() {
+  kube::Request request;
+  request.path = "/api/v1";
+  CO_TRY(answer, co_await api_.send(std::move(request)));
+  const auto& resources = kube::valueAt(answer.body, {"resources"});
+  if (!answer.ok() || !resources.is_array()) co_return std::string();
+  for (const auto& resource : resources)
+    if (kube::textAt(resource, {"name"}) == "pods/eviction") {
+      const auto version = kube::textAt(resource, {"version"});
+      co_return version.empty() ? std::string() : kube::textAt(resource, {"group"}) + "/" + version;
+    }
+  co_return std::string();
+}
+
+Async<kube::Answer> KubeScheduler::sendEviction(Pod pod) {
   kube::Request request;
   request.method = "POST";
   request.path = podPath(pod) + "/eviction";
-  request.body = {{"apiVersion", "policy/v1"},
+  request.body = {{"apiVersion", eviction_version_},
                   {"kind", "Eviction"},
                   {"metadata", {{"name", pod.name}, {"namespace", pod.name_space}}},
                   {"deleteOptions", deleteOptions(pod)}};
-  auto answered = co_await api_.send(std::move(request));
+  co_return co_await api_.send(std::move(request));
+}
+
+/// Asks the server to evict one pod. Answers what holds it; nullopt: it goes, or has gone.
+Async<std::optional<std::string>> KubeScheduler::evict(Pod pod) {
+  auto answered = co_await sendEviction(pod);
   roster_.ordered();
+  if (answered && answered->status == 400) {  // perhaps of a version that the server does not know
+    CO_TRY(served, co_await servedEviction());
+    if (!served.empty() && served != eviction_version_) {
+      eviction_version_ = served;
+      answered = co_await sendEviction(pod);
+    }
+  }
   CO_TRY(answer, std::move(answered));
   if (answer.ok() || answer.status == 404) co_return std::optional<std::string>();
   if (const auto* budget = answer.cause("DisruptionBudget"))

@@ -47,6 +47,8 @@ class KubeScheduler final : public Scheduler {
                                    const kube::Node& node) const;
   Async<std::vector<Evaluated>> podsOf(NodeName node, kube::Node seen);
   Async<std::optional<std::string>> evict(kube::Pod pod);
+  Async<kube::Answer> sendEviction(kube::Pod pod);
+  Async<std::string> servedEviction();
   Async<bool> remove(kube::Pod pod);
   nlohmann::json closing(const kube::Node& node, const std::string& reason) const;
   nlohmann::json opening(const kube::Node& node, const std::string& certificate) const;
@@ -57,6 +59,8 @@ class KubeScheduler final : public Scheduler {
   Clock& clock_;
   kube::Api api_;
   kube::Roster roster_;
+  std::string eviction_version_ = "policy/v1";  ///< since Kubernetes 1.22; an older server has said
+                                                ///< which it serves
 };
 
 }  // namespace muster::pool

@@ -6,6 +6,8 @@
 #include "pool/pool.h"
 
 #include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -82,6 +84,19 @@ bool isSlurmctlds(std::string_view reason) {
   }
 }
 
+/// Whether muster may have given a reason: this process's user, or root, as whom it may have run
+/// before. Anybody can begin a reason with muster's words.
+bool isOwnUser(std::string_view user) {
+  static const uid_t kUid = geteuid();
+  static const std::string kName = [] {
+    std::array<char, 4096> room{};
+    passwd entry{}, *found = nullptr;
+    getpwuid_r(kUid, &entry, room.data(), room.size(), &found);
+    return std::string(found ? found->pw_name : "");
+  }();
+  return user.empty() || user == "root" || user == kName || user == std::to_string(kUid);
+}
+
 bool anyOf(const std::set<std::string>& flags, std::span<const std::string_view> wanted) {
   return std::any_of(wanted.begin(), wanted.end(), [&flags](std::string_view flag) {
     return flags.count(std::string(flag)) > 0;
@@ -116,14 +131,16 @@ bool SlurmNode::takesJobs() const { return wouldTakeJobs() && !anyOf(flags, kAwa
 
 bool SlurmNode::wouldTakeJobs() const { return isWorking(base) && !anyOf(flags, kHeldFlags); }
 
-bool SlurmNode::drainedByMuster() const {
-  return draining() && reason.starts_with(kDrainReasonPrefix);
+bool SlurmNode::reasonIsMusters() const {
+  return reason.starts_with(kDrainReasonPrefix) && isOwnUser(reason_by);
 }
 
 bool SlurmNode::takenOutByPerson() const {
-  if (reason.starts_with(kDrainReasonPrefix)) return false;
-  if (draining() || flags.contains("FAIL")) return true;
-  return down() && !reason.empty() && !reason_by.empty() && !isSlurmctlds(reason);
+  if (reasonIsMusters()) return false;
+  if (flags.contains("FAIL")) return true;
+  const bool is_slurmctlds = !reason.empty() && isSlurmctlds(reason);
+  if (draining()) return !is_slurmctlds;
+  return down() && !reason.empty() && !reason_by.empty() && !is_slurmctlds;
 }
 
 std::string SlurmNode::state() const {

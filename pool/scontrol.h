@@ -36,9 +36,10 @@ struct SlurmNode {
                            ///< ended by Slurm
   bool takesJobs() const;  ///< can start a job now, or is full of them
   bool wouldTakeJobs() const;  ///< as takesJobs, once its slurmd answers
-  bool drainedByMuster() const;
+  /// In muster's words, and by a user who is muster's.
+  bool reasonIsMusters() const;
   /// Drained, DOWN or FAIL by somebody's order: not by muster's, and not by slurmctld's own
-  /// evaluation of a node that it found down.
+  /// evaluation of a node that it found down or drained because of what it found.
   bool takenOutByPerson() const;
   std::string state() const;
 };

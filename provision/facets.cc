@@ -51,7 +51,7 @@ std::string imageValue(const std::string& name, const std::optional<PackedImage>
 
 std::vector<Goal> provisionGoals(const inventory::Cluster& cluster, const Subject& subject,
                                  const std::optional<PackedImage>& packed,
-                                 const std::string& why_not_packed) {
+                                 const MissingParts& missing) {
   std::vector<Goal> goals;
   const auto* node = subject.isCluster() ? nullptr : cluster.findNode(subject.node());
   if (!node) return goals;
@@ -72,7 +72,7 @@ std::vector<Goal> provisionGoals(const inventory::Cluster& cluster, const Subjec
                    {},
                    {at(kEnrolled)},
                    fmt::format("its hardware must be what profile {} expects", profile.name),
-                   {},
+                   missing.ram_os,
                    {Stage::Firmware}});
   if (profile.image.empty()) return goals;
   goals.push_back({at(kImage),
@@ -82,7 +82,7 @@ std::vector<Goal> provisionGoals(const inventory::Cluster& cluster, const Subjec
                    {},
                    {at(kInspected)},
                    fmt::format("profile {} wants image {}", profile.name, profile.image),
-                   why_not_packed});
+                   missing.image.empty() ? missing.ram_os : missing.image});
   goals.push_back({at(kOs),
                    std::string(kRunning),
                    Disruption::Reset,

@@ -39,9 +39,13 @@ std::string joinProbes(const std::map<std::string, std::string>& values);
 /// will do, and a node without one is blocked until the image is there.
 std::string imageValue(const std::string& name, const std::optional<PackedImage>& packed);
 
+/// Why something that a node would start from is missing; empty: it is there.
+struct MissingParts {
+  std::string image, ram_os;
+};
 std::vector<lifecycle::Goal> provisionGoals(const inventory::Cluster& cluster,
                                             const lifecycle::Subject& subject,
                                             const std::optional<PackedImage>& packed,
-                                            const std::string& why_not_packed);
+                                            const MissingParts& missing);
 
 }  // namespace muster::provision

@@ -96,6 +96,7 @@ class ProvisionPhase final : public lifecycle::Phase {
             .diskless = deps_.cluster.isLive(deps_.cluster.profileOf(node))};
   }
   Result<PackedImage> packed(const std::string& image) const;
+  std::string whyNoRamOs() const;
   std::string installedImage(const std::string& digest) const;
 
   Async<bmc::SystemInfo> readBmc(NodeName node);
@@ -124,7 +125,8 @@ class ProvisionPhase final : public lifecycle::Phase {
   Restarts restarts_;
   lifecycle::RestartNotifier restart_notifier_;
   mutable std::map<std::string, PackedImage>
-      packed_;  ///< found once; images do not change under their key
+      packed_;                       ///< found once; images do not change under their key
+  mutable bool has_ram_os_ = false;  ///< found once
   mutable std::optional<IdentityIndex>
       identity_index_;  ///< of the cluster, made when first asked for
 };
@@ -151,6 +153,15 @@ Result<PackedImage> ProvisionPhase::packed(const std::string& name) const {
   return packed_[name] = **found;
 }
 
+/// A node that waits in its drain for a RAM OS which nobody has built is out of work for nothing.
+std::string ProvisionPhase::whyNoRamOs() const {
+  if (has_ram_os_) return {};
+  const auto found = deps_.images.findRamOs();
+  if (!found) return found.error().str();
+  has_ram_os_ = found->has_value();
+  return has_ram_os_ ? std::string() : "the RAM OS is not built; run `muster image build`";
+}
+
 std::string ProvisionPhase::installedImage(const std::string& digest) const {
   for (const auto& [name, declared] : deps_.cluster.images) {
     if (const auto known = packed(name); known && known->digest == digest)
@@ -166,7 +177,7 @@ std::vector<lifecycle::Goal> ProvisionPhase::goals(const inventory::Cluster& clu
   if (!node) return {};
   const auto image = packed(cluster.profileOf(*node).image);
   return provisionGoals(cluster, subject, image ? std::optional(*image) : std::nullopt,
-                        image ? std::string() : image.error().str());
+                        {image ? std::string() : image.error().str(), whyNoRamOs()});
 }
 
 Async<bmc::SystemInfo> ProvisionPhase::readBmc(NodeName node) {

@@ -29,6 +29,9 @@ void addPlanAndApply(CLI::App& app, Invocation& call) {
   apply_command.add_flag("--yes,-y", apply_args.yes,
                          "Do not ask before the nodes are changed; it asks on a terminal only");
   apply_command.add_flag("--expand", apply_args.expand, kExpand);
+  apply_command.add_flag("--direct", apply_args.direct,
+                         "Carry it out in this process, although a monitor serves the site: the "
+                         "monitor waits meanwhile");
 }
 
 void addNodeFilter(CLI::App& command, app::NodeFilter& filter, const char* name, const char* help) {

@@ -3,9 +3,11 @@
 #include "app/apply.h"
 #include "app/output_file.h"
 #include "app/plan.h"
+#include "app/state_lock.h"
 #include "base/io/files.h"
 #include "base/io/regular_file.h"
 #include "cli/commands/lifecycle.h"
+#include "cli/commands/run.h"
 #include "cli/view/console_progress.h"
 #include "cli/view/plan_view.h"
 #include "cli/view/summary.h"
@@ -65,6 +67,8 @@ Result<app::ApplyRequest> requestOf(const ApplyArgs& args) {
 }  // namespace
 
 int apply(const app::Options& options, const ApplyArgs& args) {
+  if (!args.direct && args.plan.empty() && app::isMonitorAlive(options.state))
+    return applyByRun(options, args);
   auto request = requestOf(args);
   if (!request) return report(request.error());
   ApplyProgress progress(options.json, args.yes,

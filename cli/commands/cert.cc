@@ -2,7 +2,10 @@
 // cert: what a node's certificate says, whether it holds, and a person's decision about it.
 #include "app/certificates.h"
 
+#include "base/json_output.h"
 #include "cli/commands/cert.h"
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <iostream>
@@ -10,9 +13,22 @@
 namespace muster::cli {
 namespace {
 
-int verifyFile(const app::CertificateFile& file) {
+int verifyFile(const app::Options& options, const app::CertificateFile& file) {
   const auto certificate = app::verifyCertificateFile(file);
   if (!certificate) return report(certificate.error());
+  if (options.json) {
+    std::cout << jsonText(nlohmann::json{{"node", certificate->node.str()},
+                                         {"valid", true},
+                                         {"expires_at", toString(certificate->expires_at)},
+                                         {"revocations_checked", !file.revocations.empty()},
+                                         {"override_by", certificate->override_by},
+                                         {"override_reason", certificate->override_reason},
+                                         {"bound", certificate->bound},
+                                         {"peer_baseline", certificate->peer_baseline}},
+                          2)
+              << '\n';
+    return kOk;
+  }
   std::cout << fmt::format(
       "{}: signed, not expired (until {}){}{}\n", certificate->node.str(),
       toString(certificate->expires_at), file.revocations.empty() ? "" : ", not revoked",
@@ -39,12 +55,18 @@ int certShow(const app::Options& options, const NodeArgs& args) {
 }
 
 int certVerify(const app::Options& options, const app::CertificateFile& file) {
-  if (!file.certificate.empty()) return verifyFile(file);
+  if (!file.certificate.empty()) return verifyFile(options, file);
   const auto verdicts = app::verifyCertificates(options, file.node);
   if (!verdicts) return report(verdicts.error());
-  for (const auto& each : *verdicts)
-    std::cout << fmt::format("{}: {}\n", each.node.str(),
-                             each.valid ? "valid" : "VOID: " + each.valid.error().str());
+  nlohmann::json out = nlohmann::json::array();
+  for (const auto& each : *verdicts) {
+    const auto why = each.valid ? std::string() : each.valid.error().str();
+    if (options.json)
+      out.push_back({{"node", each.node.str()}, {"valid", each.valid.has_value()}, {"why", why}});
+    else
+      std::cout << fmt::format("{}: {}\n", each.node.str(), each.valid ? "valid" : "VOID: " + why);
+  }
+  if (options.json) std::cout << jsonText(out, 2) << '\n';
   return std::all_of(verdicts->begin(), verdicts->end(),
                      [](const auto& each) { return each.valid.has_value(); })
              ? kOk
@@ -54,16 +76,30 @@ int certVerify(const app::Options& options, const app::CertificateFile& file) {
 int certRevoke(const app::Options& options, const NodeReasonArgs& args) {
   if (const auto done = app::revokeCertificate(options, args.node, args.reason); !done)
     return report(done.error());
+  const auto list = options.state / "certificates" / validate::Revocations::kFile;
+  if (options.json) {
+    std::cout << jsonText(nlohmann::json{
+                     {"node", args.node}, {"revoked", true}, {"list", list.string()}})
+              << '\n';
+    return kOk;
+  }
   std::cout << fmt::format(
       "{0}: revoked for all controllers of the store; `muster monitor` drains it, `muster apply "
       "--nodes {0}` validates it again. To carry: {1}\n",
-      args.node, (options.state / "certificates" / validate::Revocations::kFile).string());
+      args.node, list.string());
   return kOk;
 }
 
 int certExport(const app::Options& options, const CertExportArgs& args) {
   const auto written = app::exportCertificates(options, args.to);
   if (!written) return report(written.error());
+  if (options.json) {
+    std::cout << jsonText(nlohmann::json{{"folder", written->folder.string()},
+                                         {"certificates", written->certificates},
+                                         {"list_number", written->list_number}})
+              << '\n';
+    return kOk;
+  }
   std::cout << fmt::format(
       "{}: {} certificates, {}\n", written->folder.string(), written->certificates,
       fmt::format("revocations {} in {}", written->list_number, validate::Revocations::kFile));
@@ -73,6 +109,11 @@ int certExport(const app::Options& options, const CertExportArgs& args) {
 int certOverride(const app::Options& options, const app::CertificateOverride& request) {
   const auto until = app::overrideCertificate(options, request);
   if (!until) return report(until.error());
+  if (options.json) {
+    std::cout << jsonText(nlohmann::json{{"node", request.node}, {"until", toString(*until)}})
+              << '\n';
+    return kOk;
+  }
   std::cout << fmt::format("{0} may join until {1}; `muster apply --nodes {0}` lets it join\n",
                            request.node, toString(*until));
   return kOk;

@@ -2,6 +2,7 @@
 // key: the site's keys, one a purpose, and how they are changed.
 #include "app/key_rotation.h"
 
+#include "base/io/trusted_keys.h"
 #include "base/json_output.h"
 #include "cli/commands/records.h"
 
@@ -93,9 +94,15 @@ int keyList(const app::Options& options) {
 int keyShow(const app::Options& options, const KeyShowArgs& args) {
   const auto purpose = app::parseKeyPurpose(args.purpose);
   if (!purpose) return report(purpose.error());
-  const auto key = app::loadKey(options.state, *purpose);
+  const auto key = app::publicKey(options, *purpose);
   if (!key) return report(key.error());
-  std::cout << key->public_pem;
+  if (options.json)
+    std::cout << jsonText(nlohmann::json{{"purpose", args.purpose},
+                                         {"verifies", io::publicKeyIds(*key)},
+                                         {"public_pem", *key}})
+              << '\n';
+  else
+    std::cout << *key;
   return kOk;
 }
 

@@ -4,6 +4,7 @@
 #include "app/pool_holds.h"
 #include "base/json_output.h"
 #include "base/printable.h"
+#include "inventory/parse/hostlist.h"
 
 #include <nlohmann/json.hpp>
 
@@ -29,13 +30,22 @@ int printJson(const std::vector<app::PoolHold>& holds) {
 int poolHolds(const app::Options& options) {
   const auto holds = app::poolHolds(options);
   if (!holds) return report(holds.error());
-  if (options.json) return printJson(*holds);
-  for (const auto& hold : *holds)
+  if (options.json) return printJson(holds->holds);
+  for (const auto& hold : holds->holds)
     std::cout << fmt::format(
         "{:<12} {} (seen {}){}\n", hold.node.str(), printable(hold.hold),
         muster::toString(hold.seen_at),
         hold.overridden ? "; overridden by " + printable(hold.overridden_by) : std::string());
-  if (holds->empty()) std::cout << "no person has drained a node, as far as muster has seen\n";
+  if (holds->holds.empty() && holds->unread.empty())
+    std::cout << "no person has drained a node, as far as muster has seen\n";
+  if (!holds->unread.empty()) {
+    std::vector<std::string> names;
+    for (const auto& node : holds->unread) names.push_back(node.str());
+    std::cout << fmt::format(
+        "not known of {}: the scheduler has not been asked yet, or did not answer; `muster plan` "
+        "asks it, `muster why NODE` says what it answered\n",
+        inventory::foldHostlist(names));
+  }
   return kOk;
 }
 

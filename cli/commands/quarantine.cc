@@ -33,6 +33,13 @@ int quarantineList(const app::Options& options) {
 int quarantineAdd(const app::Options& options, const NodesReasonArgs& args) {
   const auto added = app::addToQuarantine(options, args.nodes, args.reason);
   if (!added) return report(added.error());
+  nlohmann::json out = nlohmann::json::array();
+  for (const auto& each : *added)
+    out.push_back({{"node", each.node.str()}, {"added", each.is_new}, {"reason", each.reason}});
+  if (options.json) {
+    std::cout << jsonText(out, 2) << "\n";
+    return kOk;
+  }
   for (const auto& each : *added)
     std::cout << fmt::format("{}: {}\n", each.node.str(),
                              each.is_new
@@ -46,6 +53,10 @@ int quarantineAdd(const app::Options& options, const NodesReasonArgs& args) {
 int quarantineRemove(const app::Options& options, const NodeReasonArgs& args) {
   const auto removed = app::removeFromQuarantine(options, NodeName(args.node), args.reason);
   if (!removed) return report(removed.error());
+  if (options.json) {
+    std::cout << jsonText(nlohmann::json{{"node", args.node}, {"removed", true}}) << "\n";
+    return kOk;
+  }
   std::cout << fmt::format(
       "{0} is out of quarantine; `muster apply --nodes {0}` validates it again and lets it join\n",
       args.node);

@@ -44,7 +44,11 @@ void optionsOf(const CommandInfo& command, std::string& out) {
         out += " " + roff(fmt::format("{}", fmt::join(option.choices, "|")));
       else if (option.value != ValueKind::None && option.names.front().starts_with("-"))
         out += " \\fIvalue\\fR";
-      out += "\n" + roff(option.help.empty() ? "Required." : option.help) + "\n";
+      out += "\n" +
+             roff(!option.help.empty() ? option.help
+                  : option.required    ? "Required."
+                                       : "Optional.") +
+             "\n";
     }
 }
 

@@ -31,13 +31,13 @@ struct DisruptionBudget {
 
 class ApplyRun {
  public:
-  ApplyRun(const Services& services, Plan plan)
-      : services_(services),
+  ApplyRun(Services services, Plan plan)
+      : services_(std::move(services)),
         plan_(std::move(plan)),
         hash_(plan_.hash()),
         steps_(plan_.actions.size()),
-        slots_(services.subjects_at_once),
-        claims_(services) {}
+        slots_(services_.subjects_at_once),
+        claims_(services_) {}
   ApplyRun(const ApplyRun&) = delete;
 
   Async<ApplyReport> run();
@@ -69,7 +69,7 @@ class ApplyRun {
   AdaptiveSemaphore* budgetOf(const Action& action);
   void finishStep(std::size_t index, StepState state, const std::string& why);
 
-  const Services& services_;
+  const Services services_;
   const Plan plan_;
   const std::string hash_;
   FactSet facts_;

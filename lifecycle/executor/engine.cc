@@ -297,16 +297,30 @@ Async<FactSet> Engine::observeAll(std::vector<Subject> subjects) {
   co_return facts;
 }
 
-Async<ApplyReport> Engine::apply(Plan plan) {
+Async<ApplyReport> Engine::apply(Plan plan, Worker worker) {
   if (plan.inventory_digest != services_.cluster.digest)
     co_return fail(
         ErrorCode::Conflict,
         "the inventory has changed since the plan was made; look at it again with `muster plan`");
   journal_->attach(co_await asio::this_coro::executor);
-  ApplyRun run(services_, std::move(plan));
+  Services services = services_;
+  services.worker = worker.name;
+  if (!worker.user.empty()) {
+    services.origin.user = worker.user;
+    services.origin.host = worker.host;
+    services.origin.command = worker.command;
+  }
+  ApplyRun run(std::move(services), std::move(plan));
   auto report = co_await run.run();
   co_await journal_->settled();
   co_return report;
+}
+
+std::set<Subject> Engine::heldByOthers(const std::string& worker) const {
+  std::set<Subject> out;
+  for (const auto& [subject, holder] : services_.book->held)
+    if (holder != worker) out.insert(subject);
+  return out;
 }
 
 Result<Policy> policyOf(Store& store, std::set<Subject> only) {

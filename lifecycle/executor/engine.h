@@ -24,7 +24,9 @@
 #include "lifecycle/store/store.h"
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,6 +58,17 @@ struct Origin {
   std::string user, host, command;
 };
 
+/// Who carries a plan out within one controller: its monitor, one of its runs.
+struct Worker {
+  std::string name;  ///< "run r-…"; those of one name share what they hold. Empty: a command
+  std::string user, host, command;  ///< who asked for it; no user: as the Origin says
+};
+
+/// Which worker of this controller has a subject now, and which had it last.
+struct SubjectBook {
+  std::map<Subject, std::string> held, last;
+};
+
 /// What engine code works with; borrowed, so it must outlive every run.
 /// Machines that start, or are written, at the same time, in the whole cluster.
 struct DisruptionBudget;
@@ -76,6 +89,8 @@ struct Services {
   ConsoleLines console = {};
   std::shared_ptr<DisruptionBudget> disruption_budget =
       {};  ///< of all plans that are carried out at the same time: a rollout's nodes have one each
+  std::string worker = {};  ///< Worker::name
+  std::shared_ptr<SubjectBook> book = std::make_shared<SubjectBook>();
 
   /// Fills time, stores the event (a store that refuses costs only the event) and shows it when it
   /// is stored, in order.
@@ -134,7 +149,9 @@ class Engine {
   /// and after each of them.
   Async<FactSet> observeNodes(std::set<Subject> nodes);
 
-  /// Carries out the plan. Several may be carried out at once when no subject is in two of them.
+  /// Carries out the plan. Several may be carried out at once: a subject that another worker of
+  /// this controller has is left alone and counts as held, as one of another controller does; two
+  /// plans of one worker must not share a subject.
   /// Open intents of an earlier run are taken up again: the facet is re-read first, and only if the
   /// goal is not met does the phase act, with the same intent id and its recorded operation. Open
   /// intents of the plan's subjects that the plan no longer names are closed after a look; call it
@@ -143,7 +160,10 @@ class Engine {
   /// subject (what comes after it is not started), not the others; its facts are re-read, so that
   /// none from before the attempt stays. Errors: Conflict (the plan is of another inventory), and
   /// those of the store before anything was started
-  Async<ApplyReport> apply(Plan plan);
+  Async<ApplyReport> apply(Plan plan, Worker worker = {});
+
+  /// What other workers of this controller have now.
+  std::set<Subject> heldByOthers(const std::string& worker) const;
 
  private:
   Async<FactSet> observeAll(std::vector<Subject> subjects);

@@ -3,6 +3,8 @@
 
 #include "base/log.h"
 
+#include <utility>
+
 namespace muster::lifecycle {
 namespace {
 
@@ -20,9 +22,26 @@ Result<void> LeaseKeeper::begin() {
   return {};
 }
 
+LeaseKeeper::~LeaseKeeper() {
+  for (const auto& subject : mine_) services_.book->held.erase(subject);
+  if (begun_) --*services_.runs;
+}
+
 Async<Claim> LeaseKeeper::claim(Subject subject) {
+  auto& book = *services_.book;
+  const auto [entry, is_free] = book.held.try_emplace(subject, services_.worker);
+  if (!is_free && entry->second != services_.worker)
+    co_return Claim{subject, entry->second, 0, false, ""};
+  if (is_free) mine_.insert(subject);
   auto claim = co_await services_.journal->write<Claim>(
       [subject](Store& store) { return store.claim(subject); });
+  if (!claim || !claim->ours) {
+    if (mine_.erase(subject) > 0) book.held.erase(subject);
+    co_return claim;
+  }
+  const auto had = std::exchange(book.last[subject], services_.worker);
+  const bool is_known = had == services_.worker || had.empty();
+  if (!is_known && claim->taken_from.empty()) claim->taken_from = had;
   co_return claim;
 }
 
@@ -32,6 +51,7 @@ Task<void> LeaseKeeper::release(Subject subject) {
       !released)
     logWarning("lifecycle", "{} could not be released and stays claimed until the lease ends: {}",
                subject.str(), released.error().str());
+  if (mine_.erase(subject) > 0) services_.book->held.erase(subject);
 }
 
 Task<void> LeaseKeeper::renewForever() {

@@ -10,14 +10,14 @@ namespace muster::lifecycle {
 class LeaseKeeper {
  public:
   explicit LeaseKeeper(const Services& services) : services_(services) {}
-  ~LeaseKeeper() {
-    if (begun_) --*services_.runs;
-  }
+  ~LeaseKeeper();
   LeaseKeeper(const LeaseKeeper&) = delete;
 
   /// Signs this controller on, unless another run of it is under way: signing on gives back what an
   /// earlier session held.
   Result<void> begin();
+  /// What another worker of this controller has is not ours either. What one had last is ours as if
+  /// it was taken from another controller: what was planned for it may be over.
   Async<Claim> claim(Subject subject);
   Task<void> release(Subject subject);
   /// Renews the lease for ever; ends by cancellation.
@@ -33,6 +33,7 @@ class LeaseKeeper {
   const Services& services_;
   std::chrono::steady_clock::time_point held_until_{};
   bool begun_ = false;
+  std::set<Subject> mine_;  ///< entries of ours in the book
 };
 
 /// What has moved of a subject since the plan was made, one line each.

@@ -41,5 +41,16 @@ TEST(KeyRotation, nothingToFinishIsAnError) {
   EXPECT_EQ(refused.error().code(), ErrorCode::NotFound);
 }
 
+TEST(KeyRotation, aWrongStateFolderGetsNoKeys) {
+  SiteFolder site;
+  const auto refused = publicKey(site.options(), KeyPurpose::Certificates);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::NotFound);
+  EXPECT_THAT(refused.error().str(), ::testing::HasSubstr("--state"));
+  EXPECT_FALSE(std::filesystem::exists(site.options().state)) << "nothing is made";
+  ASSERT_TRUE(Keys::loadOrCreate(site.options().state));
+  EXPECT_TRUE(publicKey(site.options(), KeyPurpose::Certificates));
+}
+
 }  // namespace
 }  // namespace muster::app

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pool_holds.h"
 
+#include "lifecycle/model/unread.h"
 #include "tests/app/site_folder.h"
 
 #include <gmock/gmock.h>
@@ -26,15 +27,15 @@ TEST_F(PoolHolds, areListedAndOverriddenForThisDrainOnly) {
   see("gpu002", "pool.hold", "none");
   auto listed = poolHolds(site_.options());
   ASSERT_TRUE(listed) << listed.error().str();
-  ASSERT_EQ(listed->size(), 1u);
-  EXPECT_EQ(listed->front().node.str(), "gpu001");
-  EXPECT_FALSE(listed->front().overridden);
+  ASSERT_EQ(listed->holds.size(), 1u);
+  EXPECT_EQ(listed->holds.front().node.str(), "gpu001");
+  EXPECT_FALSE(listed->holds.front().overridden);
 
   ASSERT_TRUE(overridePoolHolds(site_.options(), "gpu001", "the firmware first"));
   listed = poolHolds(site_.options());
-  ASSERT_TRUE(listed && listed->size() == 1u);
-  EXPECT_TRUE(listed->front().overridden);
-  EXPECT_THAT(listed->front().overridden_by, HasSubstr(": the firmware first"));
+  ASSERT_TRUE(listed && listed->holds.size() == 1u);
+  EXPECT_TRUE(listed->holds.front().overridden);
+  EXPECT_THAT(listed->holds.front().overridden_by, HasSubstr(": the firmware first"));
   const auto events = site_.store()->lastEvents(4, nullptr);
   ASSERT_TRUE(events);
   EXPECT_TRUE(std::ranges::any_of(*events, [](const auto& event) {
@@ -44,8 +45,8 @@ TEST_F(PoolHolds, areListedAndOverriddenForThisDrainOnly) {
 
   see("gpu001", "pool.hold", "'psu swap', by anna");
   listed = poolHolds(site_.options());
-  ASSERT_TRUE(listed && listed->size() == 1u);
-  EXPECT_FALSE(listed->front().overridden) << "another drain";
+  ASSERT_TRUE(listed && listed->holds.size() == 1u);
+  EXPECT_FALSE(listed->holds.front().overridden) << "another drain";
 }
 
 TEST_F(PoolHolds, overridesNoneWhereOneIsNotHeld) {
@@ -55,7 +56,33 @@ TEST_F(PoolHolds, overridesNoneWhereOneIsNotHeld) {
     ASSERT_FALSE(refused) << nodes;
     EXPECT_EQ(refused.error().code(), ErrorCode::NotFound);
   }
-  EXPECT_FALSE(poolHolds(site_.options())->front().overridden);
+  EXPECT_FALSE(poolHolds(site_.options())->holds.front().overridden);
+}
+
+TEST_F(PoolHolds, saysOfWhomTheSchedulerWasNotAsked) {
+  std::string inventory(SiteFolder::kInventory);
+  const std::string_view kProfile = "image: bookworm}";
+  inventory.replace(inventory.find(kProfile), kProfile.size(), "image: bookworm, pool: batch}");
+  site_.write("cluster.yaml", inventory + "pools: {batch: {slurm: {partition: gpu}}}\n");
+  ASSERT_TRUE(site_.store());
+  EXPECT_FALSE(poolHolds(site_.options())->unread.empty()) << "nobody was asked so far";
+  const auto members = poolHolds(site_.options())->unread;
+  for (const auto& node : members) see(node.str().c_str(), "pool.hold", "none");
+  EXPECT_TRUE(poolHolds(site_.options())->unread.empty());
+  const lifecycle::Subject first(members.front());
+  ASSERT_TRUE(site_.store()->putFacts({lifecycle::unreadFact(
+      first, "pool", Error(ErrorCode::Unavailable, "slurmctld does not answer"),
+      SystemClock().now() + std::chrono::seconds(1))}));
+  const auto unread = poolHolds(site_.options())->unread;
+  ASSERT_EQ(unread.size(), 1u);
+  EXPECT_EQ(unread.front(), members.front());
+}
+
+TEST_F(PoolHolds, nodesThatAreNamedTwiceAreOverriddenOnce) {
+  see("gpu001", "pool.hold", "'dimm swap', by anna");
+  const auto done = overridePoolHolds(site_.options(), "gpu001,gpu001", "the firmware first");
+  ASSERT_TRUE(done);
+  EXPECT_EQ(done->size(), 1u);
 }
 
 }  // namespace

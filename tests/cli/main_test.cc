@@ -201,6 +201,38 @@ TEST_F(CliTest, errorsAreJsonWhereJsonIsAskedFor) {
   EXPECT_THAT(folder_.muster({"stauts"}).err, HasSubstr("did you mean `muster status`?"));
 }
 
+TEST_F(CliTest, commandsThatChangeSomethingSpeakJsonToo) {
+  makeStore();
+  const auto added = folder_.muster({"quarantine", "add", "gpu001", "--reason", "fan", "--json"});
+  ASSERT_EQ(added.code, kOk) << added.err;
+  EXPECT_EQ(json::parse(added.out)[0]["added"], true);
+  const auto removed =
+      folder_.muster({"--json", "quarantine", "remove", "gpu001", "--reason", "new fan"});
+  ASSERT_EQ(removed.code, kOk) << removed.err;
+  EXPECT_EQ(json::parse(removed.out)["node"], "gpu001");
+  const auto verified = folder_.muster({"cert", "verify", "--json"});
+  EXPECT_EQ(verified.code, kFailed);
+  ASSERT_EQ(json::parse(verified.out).size(), 2u);
+  EXPECT_EQ(json::parse(verified.out)[1]["valid"], false);
+  const auto exported = folder_.muster({"cert", "export", "--json"});
+  ASSERT_EQ(exported.code, kOk) << exported.err;
+  EXPECT_EQ(json::parse(exported.out)["certificates"], 0);
+  const auto key = folder_.muster({"key", "show", "certificates", "--json"});
+  ASSERT_EQ(key.code, kOk) << key.err;
+  EXPECT_THAT(json::parse(key.out)["public_pem"].get<std::string>(), HasSubstr("PUBLIC KEY"));
+  EXPECT_THAT(
+      json::parse(folder_.muster({"--json", "--version"}).out)["version"].get<std::string>(),
+      HasSubstr("muster"));
+}
+
+TEST_F(CliTest, aStateThatNoNodeIsEverInIsRefused) {
+  makeStore();
+  const auto refused = folder_.muster({"status", "--state", "in-pool"});
+  EXPECT_EQ(refused.code, kFailed);
+  EXPECT_THAT(refused.err, HasSubstr("in pool, quarantined"));
+  EXPECT_EQ(folder_.muster({"status", "--state", "declared"}).code, kOk);
+}
+
 TEST_F(CliTest, namesForCompletionComeFromTheInventory) {
   EXPECT_EQ(folder_.muster({"completion", "words", "nodes"}).out, "gpu001\ngpu002\n");
   EXPECT_EQ(folder_.muster({"completion", "words", "profiles"}).out, "gpu-node\n");

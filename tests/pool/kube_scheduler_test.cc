@@ -173,6 +173,15 @@ TEST_F(KubePhase, drainCordonsWithAReasonThenEvictsWhatMayGo) {
                                      HasSubstr("muster: driver nvidia changes")));
 }
 
+TEST_F(KubePhase, anOlderServerTakesEvictionsInTheVersionThatItServes) {
+  server_.eviction_version = "v1beta1";
+  for (const char* name : {"web-1", "web-2"}) server_.addPod({.name = name});
+  step("drained");
+  EXPECT_THAT(step("drained"), HasSubstr("default/web-1 is being evicted"));
+  EXPECT_THAT(server_.evicted, ElementsAre("web-1", "web-2"));
+  EXPECT_EQ(server_.count("GET /api/v1"), server_.count("GET /api/v1/") + 1) << "asked once";
+}
+
 TEST_F(KubePhase, aBudgetDecidesWhenAndIsNamed) {
   for (const char* name : {"web-1", "web-2"}) server_.addPod({.name = name, .app = "web"});
   server_.addPod({.name = "web-3", .node = "gpu002", .app = "web"});

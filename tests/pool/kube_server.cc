@@ -268,6 +268,22 @@ ServerResponse KubeServer::route(Call& call) {
     return refuse(405, "MethodNotAllowed",
                   "the server does not allow this method on the requested resource");
   }
+  if (call.path == "/api/v1" && method == "GET")  // discovery: whoever is known may read it
+    return answer(200, {{"kind", "APIResourceList"},
+                        {"groupVersion", "v1"},
+                        {"resources",
+                         {{{"name", "pods"},
+                           {"singularName", ""},
+                           {"namespaced", true},
+                           {"kind", "Pod"},
+                           {"verbs", {"delete", "get", "list"}}},
+                          {{"name", "pods/eviction"},
+                           {"singularName", ""},
+                           {"namespaced", true},
+                           {"group", "policy"},
+                           {"version", eviction_version},
+                           {"kind", "Eviction"},
+                           {"verbs", {"create"}}}}}});
   const std::set<std::string> of_lists{"fieldSelector", "labelSelector",   "limit",
                                        "continue",      "resourceVersion", "resourceVersionMatch",
                                        "timeoutSeconds"};
@@ -473,8 +489,11 @@ ServerResponse KubeServer::evict(const std::string& name_space, const std::strin
                                  Call& call) {
   if (auto bad = schemaOffence("Eviction", call.body); !bad.empty())
     return refuse(400, "BadRequest", bad);
-  if (call.body.value("kind", "") != "Eviction" || call.body.value("apiVersion", "") != "policy/v1")
-    return refuse(400, "BadRequest", "not an Eviction of policy/v1");
+  const auto version = call.body.value("apiVersion", "");
+  if (call.body.value("kind", "") != "Eviction" || version != "policy/" + eviction_version)
+    return refuse(
+        400, "BadRequest",
+        fmt::format("no kind \"Eviction\" is registered for version \"{}\" in scheme", version));
   auto* pod = findPod(name_space, name);
   if (!pod) return refuse(404, "NotFound", fmt::format("pods \"{}\" not found", name));
   if (call.body["metadata"].value("name", "") != name)

@@ -73,6 +73,7 @@ class KubeServer {
   std::string token = "token-1";
   std::set<std::string> rights{"get nodes", "list nodes", "patch nodes", "list pods",
                                "create pods/eviction"};
+  std::string eviction_version = "v1";  ///< of group policy; v1beta1 before Kubernetes 1.22
   bool admin = false;  ///< whoever is known may also make and remove namespaces, nodes and pods,
                        ///< and speak for a kubelet
   std::size_t page_items = 500;

@@ -7,6 +7,7 @@
 #include "tests/virtual_loop.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace muster::pool::test {
 namespace {
@@ -94,6 +95,11 @@ TEST(SlurmNode, tellsAPersonsDownFromSlurmctldsOwn) {
                           "reboot ASAP : reboot issued : reboot timed out",
                           "muster: driver nvidia changes : Node unexpectedly rebooted"})
     EXPECT_FALSE(taken("DOWN", own)) << own;
+  for (const auto* own : {"Kill task failed", "batch job complete failure", "Prolog error",
+                          "Low RealMemory (reported:7 < 100.00% of configured:8)",
+                          "gres/gpu count reported lower than configured (7 < 8)"})
+    EXPECT_FALSE(taken("IDLE+DRAIN", own)) << own << ": slurmctld drained it, nobody else";
+  EXPECT_TRUE(taken("IDLE+DRAIN", "")) << "nobody says why: it is not muster's to undo";
   for (const auto* persons : {"GPU 3 is out", "Not responding since I pulled its cable",
                               "bob: fan swap : Not responding"}) {
     EXPECT_TRUE(taken("DOWN", persons)) << persons;
@@ -105,6 +111,19 @@ TEST(SlurmNode, tellsAPersonsDownFromSlurmctldsOwn) {
   EXPECT_FALSE(
       parseSlurmNode(record("DOWN", 0, "None", " Reason=not yet delivered"))->takenOutByPerson())
       << "so it stands in slurm.conf";
+}
+
+TEST(SlurmNode, mustersWordsOfAnotherUserAreAPersons) {
+  const auto taken = [](std::string_view by) {
+    return parseSlurmNode(
+               record("IDLE+DRAIN", 0, "None",
+                      fmt::format(" Reason=muster: dimm swap [{}@2026-11-20T15:07:00]", by)))
+        ->takenOutByPerson();
+  };
+  EXPECT_TRUE(taken("anna"));
+  EXPECT_TRUE(taken("4294967294"));
+  EXPECT_FALSE(taken("root"));
+  EXPECT_FALSE(taken(std::to_string(geteuid())));
 }
 
 /// A slurmctld that counts what it is asked.

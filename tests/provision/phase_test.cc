@@ -46,6 +46,18 @@ TEST_F(ProvisionPhaseTest, imageThatIsNotBuiltBlocksAndWipesNobody) {
   EXPECT_EQ(bmc().power_cycles, 0);
 }
 
+TEST_F(ProvisionPhaseTest, withoutARamOsNobodyIsDrainedForIt) {
+  images.ram_os.reset();
+  newController();
+  auto goals = phase->goals(cluster, Subject(kNode), {});
+  EXPECT_THAT(goals[1].blocked, HasSubstr("the RAM OS is not built"));
+  EXPECT_THAT(goals[2].blocked, HasSubstr("the RAM OS is not built"));
+  EXPECT_EQ(goals[3].blocked, "") << "an installed system starts without it";
+  images.ram_os.emplace();
+  goals = phase->goals(cluster, Subject(kNode), {});
+  EXPECT_EQ(goals[1].blocked, "") << "it was built meanwhile";
+}
+
 TEST_F(ProvisionPhaseTest, anImageThatTheStoreRefusesBlocksWithItsWords) {
   images.refuse_find =
       Error(ErrorCode::Denied, "the signature is not of the expected key").within("image bookworm");

@@ -18,25 +18,27 @@ constexpr std::string_view kArchivedKey =
 }  // namespace
 
 Result<std::int64_t> EventLog::addEvent(const Event& event) {
-  return db_.write("storing an event", [&]() -> Result<std::int64_t> {
-    Event kept = event;
-    kept.text = storable(event.text);
-    AuditEntry entry{kept, 0, ""};
-    if (isChained(event.kind)) {
-      auto& last = head();
-      entry.link = last.link + 1;
-      entry.hash = chainHash(last.hash, entry);
-      last = Head{entry.link, entry.hash, true};
-    }
-    long long sequence = 0;
-    db_.ask(
-        "INSERT INTO events (at_ms, kind, subject, action_id, text, fraction, link, hash) VALUES "
-        "(:a, :k, :s, :i, :t, :f, :l, :h)"
-        " RETURNING sequence",
-        std::tie(sequence), toMillis(event.at), std::string(toString(event.kind)),
-        event.subject.str(), event.action_id, kept.text, event.fraction, entry.link, entry.hash);
-    return std::int64_t{sequence};
-  });
+  return db_.write("storing an event", [&]() -> Result<std::int64_t> { return append(event); });
+}
+
+Result<std::int64_t> EventLog::append(const Event& event) {
+  Event kept = event;
+  kept.text = storable(event.text);
+  AuditEntry entry{kept, 0, ""};
+  if (isChained(event.kind)) {
+    auto& last = head();
+    entry.link = last.link + 1;
+    entry.hash = chainHash(last.hash, entry);
+    last = Head{entry.link, entry.hash, true};
+  }
+  long long sequence = 0;
+  db_.ask(
+      "INSERT INTO events (at_ms, kind, subject, action_id, text, fraction, link, hash) VALUES "
+      "(:a, :k, :s, :i, :t, :f, :l, :h)"
+      " RETURNING sequence",
+      std::tie(sequence), toMillis(event.at), std::string(toString(event.kind)),
+      event.subject.str(), event.action_id, kept.text, event.fraction, entry.link, entry.hash);
+  return std::int64_t{sequence};
 }
 
 EventLog::Head& EventLog::head() {

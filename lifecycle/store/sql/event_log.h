@@ -15,6 +15,8 @@ class EventLog final : public TransactionPart {
   EventLog(SqlConnection& db, ValueTable& values) : db_(db), values_(values) { db_.join(*this); }
 
   Result<std::int64_t> addEvent(const Event& event);
+  /// The same within a transaction that the caller has begun (SqlConnection::write).
+  Result<std::int64_t> append(const Event& event);
   Result<std::vector<Event>> events(std::int64_t after_sequence, std::size_t limit,
                                     const Subject* subject);
   Result<std::vector<Event>> lastEvents(std::size_t limit, const Subject* subject);

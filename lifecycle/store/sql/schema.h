@@ -87,6 +87,17 @@ inline const std::vector<std::vector<std::string_view>> kMigrations{
         "UPDATE intents SET state = 'blocked', outcome = substr(outcome, 10) WHERE state = "
         "'failed' AND outcome LIKE 'blocked: %'",
     },
+    {
+        // 9: runs (runs.h).
+        "CREATE TABLE runs (sequence %serial, id TEXT NOT NULL UNIQUE, request_key TEXT NOT NULL, "
+        "kind TEXT NOT NULL, state TEXT NOT NULL,"
+        " is_open %int NOT NULL, asked_at_ms %int NOT NULL, first_event %int NOT NULL, revision "
+        "%int NOT NULL, record TEXT NOT NULL)",
+        "CREATE UNIQUE INDEX runs_key ON runs (request_key) WHERE request_key <> ''",
+        "CREATE INDEX runs_open ON runs (sequence) WHERE is_open = 1",
+        "CREATE TABLE run_plans (id TEXT PRIMARY KEY, hash TEXT NOT NULL, plan TEXT NOT NULL) "
+        "%clustered",
+    },
 };
 
 inline constexpr std::string_view kTooNew =

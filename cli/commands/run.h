@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// run: work that outlives this process.
+#pragma once
+
+#include "app/options.h"
+#include "cli/commands/lifecycle.h"
+#include "cli/view/console_progress.h"
+
+#include <string>
+
+namespace muster::cli {
+
+struct RunListArgs {
+  bool open = false;
+  std::size_t limit = 50;
+};
+int runList(const app::Options& options, const RunListArgs& args);
+struct RunArgs {
+  std::string id;
+};
+int runShow(const app::Options& options, const RunArgs& args);
+int runFollow(const app::Options& options, const RunArgs& args);
+int runCancel(const app::Options& options, const RunArgs& args);
+int runPause(const app::Options& options, const RunArgs& args);
+int runResume(const app::Options& options, const RunArgs& args);
+struct RunApproveArgs {
+  std::string id;
+  std::string plan;  ///< hash, or its beginning
+};
+int runApprove(const app::Options& options, const RunApproveArgs& args);
+
+/// apply as a run of whoever serves the site: submits it, and follows it.
+int applyByRun(const app::Options& options, const ApplyArgs& args);
+/// Shows a run until it ends. Ctrl-C stops the following only, and says how to go on.
+int followRun(const app::Options& options, const std::string& id, ApplyProgress& progress);
+
+}  // namespace muster::cli

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run, shown as `apply` shows its own work.
+#include "app/apply.h"
+#include "app/runs.h"
+#include "base/json_output.h"
+#include "cli/commands/run.h"
+#include "cli/view/run_view.h"
+#include "cli/view/summary.h"
+#include "inventory/model/cluster.h"
+#include "lifecycle/runs/run_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include <csignal>
+#include <iostream>
+#include <thread>
+
+#include <unistd.h>
+
+namespace muster::cli {
+namespace {
+
+using lifecycle::Run;
+using lifecycle::RunState;
+
+constexpr std::chrono::milliseconds kPoll{300};
+constexpr std::size_t kEventsAtOnce = 2'000;
+constexpr std::chrono::seconds kNobodyBegins{30};
+
+volatile std::sig_atomic_t interrupted = 0;
+
+/// Ctrl-C also ends a question, as a no.
+void hearInterrupt() {
+  struct sigaction action{};
+  action.sa_handler = [](int) { interrupted = 1; };
+  ::sigaction(SIGINT, &action, nullptr);
+}
+
+class Follower {
+ public:
+  Follower(lifecycle::RunStore& runs, lifecycle::Store& store, std::string id,
+           ApplyProgress& progress)
+      : runs_(runs), store_(store), id_(std::move(id)), progress_(progress) {}
+
+  Result<Run> toItsEnd() {
+    const auto began = std::chrono::steady_clock::now();
+    for (;;) {
+      TRY(part, app::followRun(runs_, store_, id_, after_, kEventsAtOnce));
+      TRY_OK(showPlan(part.run));
+      for (const auto& event : part.events) progress_.onEvent(event);
+      const bool is_behind = part.next != after_ && !part.events.empty();
+      after_ = part.next;
+      if (part.ended || interrupted != 0) return std::move(part.run);
+      TRY_OK(answer(part.run));
+      if (part.run.state == RunState::Queued && !said_ &&
+          std::chrono::steady_clock::now() - began > kNobodyBegins) {
+        said_ = true;
+        progress_.onNotice("muster: run " + id_ +
+                           " is queued: another run is under way (`muster run list --open`), or "
+                           "nobody serves the site");
+      }
+      if (!is_behind) std::this_thread::sleep_for(kPoll);
+    }
+  }
+
+ private:
+  Result<void> showPlan(const Run& run) {
+    if (!run.impact || run.plan_hash == shown_) return {};
+    shown_ = run.plan_hash;
+    lifecycle::Plan plan;
+    TRY(kept, runs_.plan(id_));
+    if (kept && kept->hash == run.plan_hash)
+      if (auto read = lifecycle::Plan::fromJson(kept->json)) plan = std::move(*read);
+    progress_.onImpact(plan, *run.impact);
+    return {};
+  }
+
+  /// Its author is asked; others are told who is.
+  Result<void> answer(const Run& run) {
+    if (run.state != RunState::NeedsApproval || run.plan_hash == answered_) return {};
+    answered_ = run.plan_hash;
+    const auto actor = app::localActor();
+    const bool is_mine = actor.principal == run.asked_by.principal;
+    const bool is_terminal = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
+    const bool is_agreed = lifecycle::approvalsOf(run) > 0;
+    if (!run.apply.confirm || !is_mine || !is_terminal || is_agreed) {
+      progress_.onNotice("muster: " + runWaitsText(run));
+      return {};
+    }
+    const bool may = progress_.mayApply(*run.impact);
+    const auto now = SystemClock().now();
+    auto said = may ? app::confirmRun(runs_, id_, run.plan_hash, actor, now)
+                    : app::cancelRun(runs_, id_, actor, now);
+    if (!said) return std::unexpected(said.error());
+    if (!may) interrupted = 0;
+    if (said->state == RunState::NeedsApproval)
+      progress_.onNotice("muster: " + runWaitsText(*said));
+    return {};
+  }
+
+  lifecycle::RunStore& runs_;
+  lifecycle::Store& store_;
+  const std::string id_;
+  ApplyProgress& progress_;
+  std::int64_t after_ = 0;
+  std::string shown_, answered_;  ///< hashes of plans
+  bool said_ = false;
+};
+
+void showStages(const app::Options& options, lifecycle::Store& store, WallTime since) {
+  const auto live = app::effectiveCluster(options);
+  if (!live) return;
+  const auto stages = app::stageTimes((*live)->cluster(), store, since);
+  if (!stages) return;
+  if (const auto table = stageTable(*stages); !table.empty()) std::cout << "\n" << table;
+}
+
+}  // namespace
+
+int followRun(const app::Options& options, const std::string& id, ApplyProgress& progress) {
+  auto runs = app::openRunStore(options);
+  if (!runs) return report(runs.error());
+  auto store = app::openStoreForReading(options);
+  if (!store) return report(store.error());
+  hearInterrupt();
+  Follower follower(**runs, **store, id, progress);
+  const auto run = follower.toItsEnd();
+  progress.finish();
+  if (!run) return report(run.error());
+  if (!isEnd(run->state)) {
+    std::cerr << fmt::format(
+        "\nmuster: run {} goes on without this terminal\n  follow it: muster run follow {}\n  "
+        "cancel it: muster run cancel {}\n",
+        id, id, id);
+    return kWorkLeft;
+  }
+  if (options.json)
+    std::cout << jsonText(nlohmann::json{{"run", toJson(*run)}}) << '\n';
+  else
+    std::cout << runEndText(*run);
+  if (!options.json) showStages(options, **store, run->asked_at);
+  return exitCodeOf(run->state);
+}
+
+int applyByRun(const app::Options& options, const ApplyArgs& args) {
+  const auto live = app::effectiveCluster(options);
+  if (!live) return report(live.error());
+  if (const auto nodes = app::selectedNodes((*live)->cluster(), args.nodes); !nodes)
+    return report(nodes.error());
+  auto runs = app::openRunStore(options);
+  if (!runs) return report(runs.error());
+  const bool asks =
+      !args.yes && !options.json && ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
+  app::RunRequest request;
+  request.apply = {args.nodes, asks, options.command_line, (*live)->cluster().digest};
+  const auto run = app::submitRun(**runs, request, app::localActor(), SystemClock().now());
+  if (!run) return report(run.error());
+  std::cerr << fmt::format("muster: run {}, carried out by the monitor of this site\n", run->id);
+  runs->reset();
+  ApplyProgress progress(options.json, args.yes,
+                         args.expand ? PlanDetail::Nodes : PlanDetail::Grouped);
+  return followRun(options, run->id, progress);
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lifecycle/runs/run.h"
+
+#include "lifecycle/runs/run_words.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace muster::lifecycle {
+namespace {
+
+struct Change {
+  RunState from, to;
+  RunMover mover;
+};
+
+constexpr auto kPerson = RunMover::Person;
+constexpr auto kExecutor = RunMover::Executor;
+
+/// A person never changes what a process works on: they order it (RunOrder), and it obeys.
+constexpr std::array kChanges{
+    Change{RunState::Queued, RunState::Planning, kExecutor},
+    Change{RunState::Queued, RunState::Paused, kPerson},
+    Change{RunState::Queued, RunState::Cancelled, kPerson},
+    Change{RunState::Planning, RunState::Queued,
+           kExecutor},  // its process was ended: it is planned anew
+    Change{RunState::Planning, RunState::Planned, kExecutor},
+    Change{RunState::Planning, RunState::Done, kExecutor},
+    Change{RunState::Planning, RunState::Failed, kExecutor},
+    Change{RunState::Planning, RunState::Paused, kExecutor},
+    Change{RunState::Planning, RunState::Cancelled, kExecutor},
+    Change{RunState::Planned, RunState::NeedsApproval, kExecutor},
+    Change{RunState::Planned, RunState::Approved, kExecutor},
+    Change{RunState::Planned, RunState::Failed, kExecutor},
+    Change{RunState::Planned, RunState::Paused, kPerson},
+    Change{RunState::Planned, RunState::Cancelled, kPerson},
+    Change{RunState::NeedsApproval, RunState::Approved, kPerson},
+    Change{RunState::NeedsApproval, RunState::Paused, kPerson},
+    Change{RunState::NeedsApproval, RunState::Cancelled, kPerson},
+    Change{RunState::Approved, RunState::Running, kExecutor},
+    Change{RunState::Approved, RunState::Outdated, kExecutor},
+    Change{RunState::Approved, RunState::Failed, kExecutor},
+    Change{RunState::Approved, RunState::Paused, kPerson},
+    Change{RunState::Approved, RunState::Cancelled, kPerson},
+    Change{RunState::Running, RunState::Done, kExecutor},
+    Change{RunState::Running, RunState::WorkLeft, kExecutor},
+    Change{RunState::Running, RunState::Failed, kExecutor},
+    Change{RunState::Running, RunState::Paused, kExecutor},
+    Change{RunState::Running, RunState::Cancelled, kExecutor},
+    Change{RunState::Running, RunState::Outdated, kExecutor},
+    Change{RunState::Running, RunState::NeedsApproval,
+           kExecutor},  // a later round would disturb more
+    Change{RunState::Paused, RunState::Queued, kPerson},
+    Change{RunState::Paused, RunState::Running, kExecutor},
+    Change{RunState::Paused, RunState::Approved, kPerson},
+    Change{RunState::Paused, RunState::Cancelled, kPerson},
+};
+
+}  // namespace
+
+std::string_view toString(RunKind kind) { return wire::wordOf(kRunKinds, kind); }
+std::optional<RunKind> parseRunKind(std::string_view text) {
+  return wire::valueOf(kRunKinds, text);
+}
+std::string_view toString(RunState state) { return wire::wordOf(kRunStates, state); }
+std::optional<RunState> parseRunState(std::string_view text) {
+  return wire::valueOf(kRunStates, text);
+}
+std::string_view toString(RunReason reason) { return wire::wordOf(kRunReasons, reason); }
+std::optional<RunReason> parseRunReason(std::string_view text) {
+  return wire::valueOf(kRunReasons, text);
+}
+std::string_view toString(RunOrder order) { return wire::wordOf(kRunOrders, order); }
+std::string_view toString(AfterRestart policy) { return wire::wordOf(kAfterRestart, policy); }
+std::optional<AfterRestart> parseAfterRestart(std::string_view text) {
+  return wire::valueOf(kAfterRestart, text);
+}
+
+bool isEnd(RunState state) { return state >= RunState::Done; }
+
+bool mayChange(RunState from, RunState to, RunMover mover) {
+  return std::any_of(kChanges.begin(), kChanges.end(), [&](const Change& change) {
+    return change.from == from && change.to == to && change.mover == mover;
+  });
+}
+
+Result<Run> changed(Run run, RunState to, RunReason reason, RunMover mover, std::string by,
+                    WallTime at) {
+  if (!mayChange(run.state, to, mover))
+    return fail(ErrorCode::Conflict, fmt::format("run {} is {}: it cannot become {}", run.id,
+                                                 toString(run.state), toString(to)));
+  run.state = to;
+  run.reason = reason;
+  const bool is_over = isEnd(to) || to == RunState::Paused || to == RunState::Queued;
+  if (is_over) run.order = RunOrder::None;
+  if (is_over) run.ordered_by.clear();
+  run.begun = run.begun || to == RunState::Running;
+  if (run.stamps.size() >= kMaxRunStamps) run.stamps.erase(run.stamps.begin());
+  run.stamps.push_back({to, reason, at, std::move(by)});
+  return run;
+}
+
+std::size_t approvalsOf(const Run& run) {
+  std::set<std::string> others;
+  for (const auto& approval : run.approvals)
+    if (!approval.confirmation && approval.plan_hash == run.plan_hash &&
+        approval.by.principal != run.asked_by.principal)
+      others.insert(approval.by.principal);
+  return others.size();
+}
+
+bool isAgreed(const Run& run) {
+  if (run.plan_hash.empty()) return false;
+  const auto approvals = approvalsOf(run);
+  const bool confirmed =
+      !run.apply.confirm || approvals > 0 ||
+      std::any_of(run.approvals.begin(), run.approvals.end(), [&run](const RunApproval& approval) {
+        return approval.confirmation && approval.plan_hash == run.plan_hash;
+      });
+  return confirmed && approvals >= run.approvals_needed;
+}
+
+}  // namespace muster::lifecycle

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Run: work that outlives terminal, process and host. A run is a row in the store: what was asked
+// for, by whom, the plan that is to be carried out, who said yes to it, how far it is.
+// docs/runs.md, docs/adr/0295
+#pragma once
+
+#include "base/clock.h"
+#include "lifecycle/model/plan_impact.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster::lifecycle {
+
+inline constexpr std::size_t kMaxRunProblems = 200;  ///< lines of a report that are kept
+inline constexpr std::size_t kMaxRunStamps = 200;    ///< changes of state that are kept, the newest
+inline constexpr std::size_t kMaxRunHostlistBytes = 4u << 20;
+inline constexpr std::size_t kMaxRunTextBytes = 4096;
+inline constexpr std::size_t kMaxIdempotencyKeyBytes = 255;
+
+enum class RunKind { Apply };
+std::string_view toString(RunKind kind);
+std::optional<RunKind> parseRunKind(std::string_view text);
+
+enum class RunState {
+  Queued,         ///< nobody works on it yet
+  Planning,       ///< the nodes are looked at
+  Planned,        ///< its plan is known; what it needs is decided next
+  NeedsApproval,  ///< it waits for people: RunReason says for whom
+  Approved,       ///< it may begin
+  Running,
+  Paused,
+  Done,       ///< nothing is left to do
+  WorkLeft,   ///< something is left that cannot be done now
+  Failed,     ///< an action failed, or it could not be planned
+  Cancelled,  ///< by a person
+  Outdated    ///< what its plan was made from has changed
+};
+std::string_view toString(RunState state);
+std::optional<RunState> parseRunState(std::string_view text);
+/// Nothing follows it.
+bool isEnd(RunState state);
+
+/// Who or what may change a run from one state to another.
+enum class RunMover { Person, Executor };
+/// The one table of what may follow what.
+bool mayChange(RunState from, RunState to, RunMover mover);
+
+/// Why a run is in its state.
+enum class RunReason {
+  None,
+  AwaitsConfirmation,  ///< of who asked for it
+  AwaitsApproval,      ///< of somebody else
+  NothingToDo,
+  LimitsExceeded,  ///< it would take too many nodes out of work
+  ActionFailed,    ///< the report says which
+  Blocked,         ///< what is left cannot be done without a person
+  OthersWork,      ///< other workers had the nodes for too long
+  CannotPlan,      ///< the nodes could not be looked at, or there is no such plan
+  CancelledByPerson,
+  PausedByPerson,
+  PausedAfterRestart,  ///< its policy says so
+  FactsMoved,          ///< after the plan was made
+  InventoryChanged,    ///< after the plan was made
+  PlanGrew,            ///< a later round would disturb more than was agreed to
+  Unreadable           ///< its row cannot be read by this muster
+};
+std::string_view toString(RunReason reason);
+std::optional<RunReason> parseRunReason(std::string_view text);
+
+/// What was asked of a run that a process works on; it obeys within a second or two.
+enum class RunOrder { None, Pause, Cancel };
+std::string_view toString(RunOrder order);
+
+/// What happens to it when the process or host that works on it dies.
+enum class AfterRestart { Continue, Pause };
+std::string_view toString(AfterRestart policy);
+std::optional<AfterRestart> parseAfterRestart(std::string_view text);
+
+/// A person or robot, and how they came.
+struct RunActor {
+  std::string principal;  ///< "anna", as the way has proved it: two actors are one when it is equal
+  std::string way;        ///< "local", "token", …
+  std::string address;    ///< where from; a host's name for "local"
+  friend bool operator==(const RunActor&, const RunActor&) = default;
+};
+
+/// Of RunKind::Apply.
+struct ApplyParams {
+  std::string nodes;      ///< hostlist; empty: all
+  bool confirm = false;   ///< the author is to be asked when the plan is known
+  std::string command;    ///< as typed, without secrets; for the journal
+  std::string inventory;  ///< digest of the cluster that the author means; empty: whatever is there
+  friend bool operator==(const ApplyParams&, const ApplyParams&) = default;
+};
+
+/// Somebody said yes to one plan.
+struct RunApproval {
+  RunActor by;
+  WallTime at{};
+  std::string plan_hash;
+  bool confirmation = false;  ///< by the author: it never counts as an approval
+  friend bool operator==(const RunApproval&, const RunApproval&) = default;
+};
+
+struct RunStamp {
+  RunState state = RunState::Queued;
+  RunReason reason = RunReason::None;
+  WallTime at{};
+  std::string by;  ///< principal, or the host that worked on it
+  friend bool operator==(const RunStamp&, const RunStamp&) = default;
+};
+
+/// How far it is, over all rounds.
+struct RunProgress {
+  std::size_t rounds = 0, planned = 0, done = 0, failed = 0, blocked = 0, skipped = 0, held = 0;
+  friend bool operator==(const RunProgress&, const RunProgress&) = default;
+};
+
+struct Run {
+  std::string id;  ///< "r-" and ten characters
+  RunKind kind = RunKind::Apply;
+  ApplyParams apply;
+  RunActor asked_by;
+  std::string idempotency_key;  ///< of who asked; empty: none
+  WallTime asked_at{};
+  AfterRestart after_restart = AfterRestart::Continue;
+
+  RunState state = RunState::Queued;
+  RunReason reason = RunReason::None;
+  std::string text;  ///< for people: what the reason leaves out
+  RunOrder order = RunOrder::None;
+  std::string ordered_by;
+  std::string worked_on_by;  ///< holder of the store's session (app::holderOf)
+  bool begun = false;        ///< it has been Running: a cancel may leave work half done
+
+  std::string inventory_digest, plan_hash;  ///< of the newest plan
+  WallTime planned_at{};
+  std::string subjects;  ///< hostlist of the nodes that its plans have named
+  std::optional<PlanImpact> impact;
+  std::size_t approvals_needed = 0;  ///< by others
+  std::vector<RunApproval> approvals;
+  /// What was agreed to: later rounds may disturb no other nodes.
+  std::string agreed_out, agreed_wipes, agreed_resets;  ///< hostlists
+
+  RunProgress progress;
+  std::vector<std::string> problems;  ///< one line each: action, why, what to do
+  std::vector<RunStamp> stamps;       ///< oldest first
+  std::int64_t first_event = 0;       ///< of the journal: where its events begin
+  std::int64_t last_event = 0;        ///< its last change of state; of an ended run its last event
+
+  std::int64_t revision = 0;  ///< grows with every change of the row; set by the store
+  std::string unreadable;     ///< why the rest of the row is not known; empty: it is
+
+  WallTime changedAt() const { return stamps.empty() ? asked_at : stamps.back().at; }
+};
+
+/// A new state with its stamp; an order that it fulfils is over. Errors: Conflict (the table
+/// forbids it: says what the run is)
+Result<Run> changed(Run run, RunState to, RunReason reason, RunMover mover, std::string by,
+                    WallTime at);
+
+/// Whether the plan may be carried out: confirmed where that was asked for, and approved by as many
+/// others as are needed. Only words about this very plan count.
+bool isAgreed(const Run& run);
+/// Those of others about the newest plan, each person once.
+std::size_t approvalsOf(const Run& run);
+
+/// What the row keeps, as a JSON object; without id, revision and what has a column.
+std::string recordOf(const Run& run);
+/// Errors: Corrupt (no JSON object), InvalidInput (names the member), Conflict (a newer muster has
+/// written it)
+Result<Run> runFromRecord(std::string_view record);
+
+}  // namespace muster::lifecycle

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// The record of a run: each type says its fields once.
+#include "inventory/parse/hostlist.h"
+#include "lifecycle/runs/run_json.h"
+#include "lifecycle/runs/run_words.h"
+
+namespace muster::lifecycle {
+namespace {
+
+constexpr std::uint64_t kFormat = 1;  ///< a muster that changes what a field means counts it up
+constexpr std::size_t kMaxNameBytes = 256, kMaxWordBytes = 64, kMaxHashBytes = 128,
+                      kMaxCommandBytes = 16u << 10, kMaxApprovals = 64, kMaxDomains = 100'000,
+                      kMaxUnread = 10'000, kMaxRecordBytes = 64u << 20;
+constexpr std::uint64_t kMaxSeconds = 10ull * 365 * 24 * 3600;
+
+constexpr wire::Text kName{kMaxNameBytes}, kText{kMaxRunTextBytes}, kHash{kMaxHashBytes},
+    kHostlist{kMaxRunHostlistBytes};
+
+constexpr wire::Words<DomainKind, 4> kDomainKinds{{{DomainKind::Pool, "pool"},
+                                                   {DomainKind::Rack, "rack"},
+                                                   {DomainKind::Su, "su"},
+                                                   {DomainKind::Leaf, "leaf"}}};
+
+struct Time {
+  nlohmann::json print(WallTime value) const { return muster::toString(value); }
+  void read(wire::JsonReader& reader, const char* key, bool optional, WallTime& value) const {
+    if (!reader.field(key, optional)) return;
+    auto time = parseWallTime(reader.text(key, kMaxWordBytes));
+    if (!time) reader.wrong(key, "is no time");
+    if (time) value = *time;
+  }
+};
+
+/// As a hostlist.
+struct Nodes {
+  nlohmann::json print(const std::vector<NodeName>& value) const {
+    std::vector<std::string> names;
+    for (const auto& node : value) names.push_back(node.str());
+    return inventory::foldHostlist(std::move(names));
+  }
+  void read(wire::JsonReader& reader, const char* key, bool optional,
+            std::vector<NodeName>& value) const {
+    if (!reader.field(key, optional)) return;
+    const auto text = reader.text(key, kMaxRunHostlistBytes);
+    if (text.empty()) return;
+    const auto names = inventory::expandHostlist(text);
+    if (!names) return reader.wrong(key, names.error().text());
+    for (const auto& name : *names) value.emplace_back(name);
+  }
+};
+
+struct NodesByText {
+  nlohmann::json print(const std::map<std::string, std::vector<NodeName>>& value) const {
+    auto out = nlohmann::json::object();
+    for (const auto& [text, nodes] : value) out[text] = Nodes().print(nodes);
+    return out;
+  }
+  void read(wire::JsonReader& reader, const char* key, bool optional,
+            std::map<std::string, std::vector<NodeName>>& value) const {
+    const auto& object = reader.object(key, kMaxUnread, optional);
+    wire::JsonReader inner(object, reader.path() + "." + key);
+    for (const auto& [text, unused] : object.items())
+      Nodes().read(inner, text.c_str(), false, value[text]);
+    if (auto read = inner.finish(); !read) reader.take(read.error());
+  }
+};
+
+/// The format and the record, as one object.
+struct Record {
+  std::uint64_t format = kFormat;
+  Run run;
+};
+
+}  // namespace
+}  // namespace muster::lifecycle
+
+namespace muster::wire {
+
+using namespace muster::lifecycle;
+
+template <>
+inline constexpr auto kFields<RunActor> = std::tuple(
+    field("principal", &RunActor::principal, kName), field("way", &RunActor::way, kName).omitted(),
+    field("address", &RunActor::address, kName).omitted());
+
+template <>
+inline constexpr auto kFields<ApplyParams> =
+    std::tuple(field("nodes", &ApplyParams::nodes, kHostlist).omitted(),
+               field("confirm", &ApplyParams::confirm, Flag{}).omitted(),
+               field("command", &ApplyParams::command, Text{kMaxCommandBytes}).omitted(),
+               field("inventory", &ApplyParams::inventory, kHash).omitted());
+
+template <>
+inline constexpr auto kFields<RunApproval> =
+    std::tuple(field("by", &RunApproval::by, Object{}), field("at", &RunApproval::at, Time{}),
+               field("plan", &RunApproval::plan_hash, kHash),
+               field("confirmation", &RunApproval::confirmation, Flag{}).omitted());
+
+template <>
+inline constexpr auto kFields<RunStamp> = std::tuple(
+    field("state", &RunStamp::state, Word<RunState, 12>{&kRunStates, kMaxWordBytes}),
+    field("reason", &RunStamp::reason, Word<RunReason, 16>{&kRunReasons, kMaxWordBytes}).omitted(),
+    field("at", &RunStamp::at, Time{}), field("by", &RunStamp::by, kName).omitted());
+
+template <>
+inline constexpr auto kFields<RunProgress> =
+    std::tuple(field("rounds", &RunProgress::rounds, Whole{}).omitted(),
+               field("planned", &RunProgress::planned, Whole{}).omitted(),
+               field("done", &RunProgress::done, Whole{}).omitted(),
+               field("failed", &RunProgress::failed, Whole{}).omitted(),
+               field("blocked", &RunProgress::blocked, Whole{}).omitted(),
+               field("skipped", &RunProgress::skipped, Whole{}).omitted(),
+               field("held", &RunProgress::held, Whole{}).omitted());
+
+template <>
+inline constexpr auto kFields<DomainImpact> = std::tuple(
+    field(
+        "kind", [](auto&& impact) -> auto& { return impact.domain.kind; },
+        Word<DomainKind, 4>{&kDomainKinds, kMaxWordBytes}),
+    field(
+        "name", [](auto&& impact) -> auto& { return impact.domain.name; }, kName),
+    field("taken_out", &DomainImpact::taken_out, Whole{}),
+    field("already_out", &DomainImpact::already_out, Whole{}),
+    field("size", &DomainImpact::size, Whole{}), field("limit", &DomainImpact::limit, Whole{}));
+
+template <>
+inline constexpr auto kFields<PlanImpact> = std::tuple(
+    field("actions", &PlanImpact::actions, Whole{}),
+    field("blocked", &PlanImpact::blocked, Whole{}),
+    field("subjects", &PlanImpact::subjects, Whole{}),
+    field("taken_out", &PlanImpact::taken_out, Nodes{}),
+    field("wiped", &PlanImpact::wiped, Nodes{}), field("reset", &PlanImpact::reset, Nodes{}),
+    field("domains", &PlanImpact::domains, Items{kMaxDomains}),
+    field("unread", &PlanImpact::unread, NodesByText{}),
+    field("at_least_s", &PlanImpact::at_least, Seconds{kMaxSeconds}));
+
+template <>
+inline constexpr auto kFields<Run> = std::tuple(
+    field("apply", &Run::apply, Object{}), field("asked_by", &Run::asked_by, Object{}),
+    field("after_restart", &Run::after_restart,
+          Word<AfterRestart, 2>{&kAfterRestart, kMaxWordBytes})
+        .omitted(),
+    field("reason", &Run::reason, Word<RunReason, 16>{&kRunReasons, kMaxWordBytes}).omitted(),
+    field("text", &Run::text, kText).omitted(),
+    field("order", &Run::order, Word<RunOrder, 3>{&kRunOrders, kMaxWordBytes}).omitted(),
+    field("ordered_by", &Run::ordered_by, kName).omitted(),
+    field("worked_on_by", &Run::worked_on_by, kName).omitted(),
+    field("begun", &Run::begun, Flag{}).omitted(),
+    field("inventory", &Run::inventory_digest, kHash).omitted(),
+    field("plan", &Run::plan_hash, kHash).omitted(),
+    field("planned_at", &Run::planned_at, Time{}).omitted(),
+    field("subjects", &Run::subjects, kHostlist).omitted(),
+    field("impact", &Run::impact, Maybe{Object{}}).omittedIf([](const Run& run) {
+      return !run.impact;
+    }),
+    field("approvals_needed", &Run::approvals_needed, Whole{kMaxApprovals}).omitted(),
+    field("approvals", &Run::approvals, Items{kMaxApprovals}).omitted(),
+    field("agreed_out", &Run::agreed_out, kHostlist).omitted(),
+    field("agreed_wipes", &Run::agreed_wipes, kHostlist).omitted(),
+    field("agreed_resets", &Run::agreed_resets, kHostlist).omitted(),
+    field("progress", &Run::progress, Object{}).omitted(),
+    field("problems", &Run::problems, Texts{kMaxRunProblems, kMaxRunTextBytes}).omitted(),
+    field("stamps", &Run::stamps, Items{kMaxRunStamps}),
+    field("first_event", &Run::first_event, Whole{}).omitted(),
+    field("last_event", &Run::last_event, Whole{}).omitted());
+
+template <>
+inline constexpr auto kFields<Record> =
+    std::tuple(field("format", &Record::format, Whole{}), field("run", &Record::run, Object{}));
+
+}  // namespace muster::wire
+
+namespace muster::lifecycle {
+
+nlohmann::json toJson(const Run& run) {
+  auto out = wire::printFields(run);
+  out["id"] = run.id;
+  out["kind"] = toString(run.kind);
+  out["state"] = toString(run.state);
+  out["reason"] = toString(run.reason);
+  out["asked_at"] = muster::toString(run.asked_at);
+  out["changed_at"] = muster::toString(run.changedAt());
+  out["revision"] = run.revision;
+  if (!run.idempotency_key.empty()) out["idempotency_key"] = run.idempotency_key;
+  if (!run.unreadable.empty()) out["unreadable"] = run.unreadable;
+  return out;
+}
+
+std::string recordOf(const Run& run) { return jsonText(wire::printFields(Record{kFormat, run})); }
+
+Result<Run> runFromRecord(std::string_view text) {
+  TRY(object, wire::parseObject(text, kMaxRecordBytes, "the run's record"));
+  const auto format = object.find("format");
+  if (format != object.end() && format->is_number_unsigned() &&
+      format->get<std::uint64_t>() > kFormat)
+    return fail(ErrorCode::Conflict,
+                "a newer muster has written it; look at it, or cancel it, with that one");
+  wire::JsonReader reader(object, "run");
+  Record record;
+  wire::readFields(reader, record);
+  TRY_OK(reader.finish());
+  return std::move(record.run);
+}
+
+}  // namespace muster::lifecycle

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words of runs, for rows, commands and the API. Internal to lifecycle/runs.
+#pragma once
+
+#include "lifecycle/runs/run.h"
+#include "wire/fields.h"
+
+namespace muster::lifecycle {
+
+inline constexpr wire::Words<RunKind, 1> kRunKinds{{{RunKind::Apply, "apply"}}};
+
+inline constexpr wire::Words<RunState, 12> kRunStates{{{RunState::Queued, "queued"},
+                                                       {RunState::Planning, "planning"},
+                                                       {RunState::Planned, "planned"},
+                                                       {RunState::NeedsApproval, "needs-approval"},
+                                                       {RunState::Approved, "approved"},
+                                                       {RunState::Running, "running"},
+                                                       {RunState::Paused, "paused"},
+                                                       {RunState::Done, "done"},
+                                                       {RunState::WorkLeft, "work-left"},
+                                                       {RunState::Failed, "failed"},
+                                                       {RunState::Cancelled, "cancelled"},
+                                                       {RunState::Outdated, "outdated"}}};
+
+inline constexpr wire::Words<RunReason, 16> kRunReasons{
+    {{RunReason::None, "none"},
+     {RunReason::AwaitsConfirmation, "awaits-confirmation"},
+     {RunReason::AwaitsApproval, "awaits-approval"},
+     {RunReason::NothingToDo, "nothing-to-do"},
+     {RunReason::LimitsExceeded, "limits-exceeded"},
+     {RunReason::ActionFailed, "action-failed"},
+     {RunReason::Blocked, "blocked"},
+     {RunReason::OthersWork, "others-work"},
+     {RunReason::CannotPlan, "cannot-plan"},
+     {RunReason::CancelledByPerson, "cancelled-by-person"},
+     {RunReason::PausedByPerson, "paused-by-person"},
+     {RunReason::PausedAfterRestart, "paused-after-restart"},
+     {RunReason::FactsMoved, "facts-moved"},
+     {RunReason::InventoryChanged, "inventory-changed"},
+     {RunReason::PlanGrew, "plan-grew"},
+     {RunReason::Unreadable, "unreadable"}}};
+
+inline constexpr wire::Words<RunOrder, 3> kRunOrders{
+    {{RunOrder::None, "none"}, {RunOrder::Pause, "pause"}, {RunOrder::Cancel, "cancel"}}};
+
+inline constexpr wire::Words<AfterRestart, 2> kAfterRestart{
+    {{AfterRestart::Continue, "continue"}, {AfterRestart::Pause, "pause"}}};
+
+}  // namespace muster::lifecycle

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// The process that carries a run out is killed at its writes: the next one goes on by itself,
+// nothing is done twice, no order is lost, no yes counts for another plan.
+#include "app/runs.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/limits.h"
+#include "inventory/model/monitor.h"
+#include "lifecycle/audit/audit.h"
+#include "tests/crash/kill_points.h"
+#include "tests/crash/run_rack.h"
+#include "tests/fakes/memory_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace muster::test {
+namespace {
+
+using namespace std::chrono_literals;
+using lifecycle::Run;
+using lifecycle::RunReason;
+using lifecycle::RunState;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const lifecycle::RunActor kAnna{"anna", "local", "ctl1"}, kBen{"ben", "local", "ctl1"};
+
+/// Nodes in their pool, and a new driver and BIOS that a run is to bring.
+class RunTrial : public Trial {
+ public:
+  explicit RunTrial(app::RunRequest request = {}) {
+    const auto end = test::live(rack_, store_);
+    EXPECT_TRUE(end.ok) << end.problems;
+    rack_.forgetCounts();
+    rack_.declare("1.5.0", "45.0");
+    rack_.cluster.limits->max_unavailable.pool = {std::nullopt, 100};
+    rack_.startJob("gpu001", 100s);
+    auto run = app::submitRun(runs_, request, kAnna, rack_.wall.now());
+    EXPECT_TRUE(run) << run.error().str();
+    id_ = run ? run->id : "";
+  }
+  LifeEnd live(Death death) override {
+    return serve(rack_, store_, rows_, death, [this] { return over(); });
+  }
+  std::string story() override { return storyOf(store_); }
+  virtual bool over() { return isEnd(run().state); }
+  void expectTheEnd() override {
+    EXPECT_EQ(toString(run().state), toString(RunState::Done)) << run().text;
+    expectOnce();
+  }
+
+ protected:
+  Run run() { return *app::readRun(runs_, id_); }
+  void expectOnce() {
+    EXPECT_THAT(rack_.violations, IsEmpty());
+    EXPECT_THAT(*store_.openIntents(), IsEmpty());
+    for (const auto& [node, machine] : rack_.machines) {
+      EXPECT_EQ(rack_.uploads(node.str(), "BIOS"), 1) << node.str();
+      const auto installs = machine.driver_installs.find("rdma");
+      EXPECT_EQ(installs == machine.driver_installs.end() ? 0 : installs->second, 1) << node.str();
+      EXPECT_EQ(machine.image_writes, 0);
+      EXPECT_TRUE(rack_.inPool(node.str()));
+    }
+    EXPECT_TRUE(lifecycle::verifyAudit(store_, "")->ok());
+  }
+
+  SimulatedRack rack_{{"gpu001", "gpu002"}};
+  MemoryStore store_;
+  std::shared_ptr<MemoryRuns::Data> rows_ = std::make_shared<MemoryRuns::Data>();
+  MemoryRuns runs_{store_, rows_};
+  std::string id_;
+};
+
+app::RunRequest withPolicy(lifecycle::AfterRestart policy) {
+  app::RunRequest request;
+  request.after_restart = policy;
+  return request;
+}
+app::RunRequest withQuestion() {
+  app::RunRequest request;
+  request.apply.confirm = true;
+  return request;
+}
+
+TEST(RunCrash, goesOnByItselfWhereverItsProcessWasKilled) {
+  killAtEveryWrite(trials<RunTrial>(), 60, {.every = 9});
+}
+
+TEST(RunCrash, goesOnAfterTwoKillsAtMomentsDrawnByChance) {
+  killTwice(trials<RunTrial>(), {.pairs = 6, .seed = 7});
+}
+
+/// Its author says yes as soon as he is asked, once to each plan that he sees.
+class ConfirmedTrial final : public RunTrial {
+ public:
+  ConfirmedTrial() : RunTrial(withQuestion()) {
+    rack_.on_tick = [this] {
+      const auto known = run();
+      if (known.state != RunState::NeedsApproval) return;
+      EXPECT_TRUE(app::confirmRun(runs_, id_, known.plan_hash, kAnna, rack_.wall.now()));
+    };
+  }
+  void expectTheEnd() override {
+    RunTrial::expectTheEnd();
+    for (const auto& yes : run().approvals) EXPECT_FALSE(yes.plan_hash.empty());
+    EXPECT_EQ(run().agreed_out, "gpu[001-002]");
+  }
+};
+
+TEST(RunCrash, aYesSurvivesAndCountsForItsPlanOnly) {
+  killAtEveryWrite(trials<ConfirmedTrial>(), 60, {.every = 23});
+}
+
+/// The order comes while the first action is under way, and is obeyed whatever dies.
+class CancelledTrial final : public RunTrial {
+ public:
+  CancelledTrial() {
+    rack_.on_tick = [this] {
+      if (run().state == RunState::Running && run().order == lifecycle::RunOrder::None)
+        EXPECT_TRUE(app::cancelRun(runs_, id_, kBen, rack_.wall.now()));
+    };
+  }
+  void expectTheEnd() override {
+    EXPECT_EQ(toString(run().state), toString(RunState::Cancelled));
+    EXPECT_EQ(run().stamps.back().by, "ben");
+    EXPECT_THAT(rack_.violations, IsEmpty());
+    // What had begun is taken up by whoever comes next, and nothing is done twice then either.
+    rack_.on_tick = {};
+    const auto end = test::live(rack_, store_);
+    EXPECT_TRUE(end.ok) << end.problems;
+    expectOnce();
+  }
+};
+
+TEST(RunCrash, noOrderIsLost) { killAtEveryWrite(trials<CancelledTrial>(), 5, {.every = 3}); }
+
+/// With the other policy a run waits for a person after each death.
+TEST(RunCrash, pausesWhereItsPolicySaysSo) {
+  struct Paused final : RunTrial {
+    Paused() : RunTrial(withPolicy(lifecycle::AfterRestart::Pause)) {}
+    bool over() override { return RunTrial::over() || run().state == RunState::Paused; }
+    using RunTrial::id_;
+    using RunTrial::rack_;
+    using RunTrial::run;
+    using RunTrial::runs_;
+  };
+  Paused undisturbed;
+  const auto writes = undisturbed.live({}).writes;
+  undisturbed.expectTheEnd();
+  Paused trial;
+  EXPECT_TRUE(trial.live({.crash_at = writes * 2 / 3}).crashed);
+  ASSERT_EQ(toString(trial.run().state), toString(RunState::Running));
+  EXPECT_TRUE(trial.live({}).ok);
+  EXPECT_EQ(trial.run().state, RunState::Paused);
+  EXPECT_EQ(trial.run().reason, RunReason::PausedAfterRestart);
+  ASSERT_TRUE(app::resumeRun(trial.runs_, trial.id_, kBen, trial.rack_.wall.now()));
+  EXPECT_TRUE(trial.live({}).ok);
+  trial.expectTheEnd();
+}
+
+/// What was agreed to is this plan: when the nodes are others by then, it is not carried out.
+TEST(RunAgreement, isVoidWhenTheFactsHaveMoved) {
+  struct Moved final : RunTrial {
+    Moved() : RunTrial(withQuestion()) {}
+    bool over() override { return RunTrial::over() || run().state == RunState::NeedsApproval; }
+    using RunTrial::id_;
+    using RunTrial::rack_;
+    using RunTrial::run;
+    using RunTrial::runs_;
+    using RunTrial::store_;
+  };
+  Moved trial;
+  EXPECT_TRUE(trial.live({}).ok);
+  auto planned = trial.run();
+  ASSERT_EQ(planned.state, RunState::NeedsApproval);
+  EXPECT_EQ(planned.reason, RunReason::AwaitsConfirmation);
+  ASSERT_TRUE(planned.impact);
+  EXPECT_EQ(planned.impact->taken_out.size(), 2u);
+  const auto by_author = app::approveRun(trial.runs_, trial.id_, planned.plan_hash, kAnna, {});
+  EXPECT_EQ(by_author.error().code(), ErrorCode::Denied) << "nobody approves their own";
+  const auto by_other = app::confirmRun(trial.runs_, trial.id_, planned.plan_hash, kBen, {});
+  EXPECT_EQ(by_other.error().code(), ErrorCode::Denied) << "nobody confirms another's";
+  const auto old = app::approveRun(trial.runs_, trial.id_, "another plan", kBen, {});
+  EXPECT_EQ(old.error().code(), ErrorCode::Conflict);
+  EXPECT_THAT(old.error().str(), HasSubstr("the plan of run"));
+  auto fact = *trial.store_.facts()->find(lifecycle::Subject(NodeName("gpu002")),
+                                          FacetName("firmware.BIOS"));
+  fact.value = "0.9";
+  ASSERT_TRUE(trial.store_.putFacts({fact}));
+  ASSERT_TRUE(
+      app::confirmRun(trial.runs_, trial.id_, planned.plan_hash, kAnna, trial.rack_.wall.now()));
+  ASSERT_EQ(trial.run().state, RunState::Approved);
+  EXPECT_TRUE(trial.live({}).ok);
+  EXPECT_EQ(trial.run().state, RunState::Outdated);
+  EXPECT_EQ(trial.run().reason, RunReason::FactsMoved);
+  EXPECT_EQ(trial.rack_.uploads("gpu001", "BIOS"), 0) << "nothing was begun";
+  const auto late = app::cancelRun(trial.runs_, trial.id_, kAnna, {});
+  EXPECT_EQ(late.error().code(), ErrorCode::Conflict) << "it is over";
+}
+
+/// More than the limit: it ends before anything is begun.
+TEST(RunAgreement, isNotAskedForBeyondTheLimits) {
+  struct Limited final : RunTrial {
+    Limited() { rack_.cluster.limits->max_unavailable.pool = {1, std::nullopt}; }
+    using RunTrial::rack_;
+    using RunTrial::run;
+  };
+  Limited trial;
+  EXPECT_TRUE(trial.live({}).ok);
+  EXPECT_EQ(trial.run().state, RunState::Failed);
+  EXPECT_EQ(trial.run().reason, RunReason::LimitsExceeded);
+  EXPECT_THAT(trial.run().text, HasSubstr("2 of 2 nodes would be out of work, at most 1 may"));
+  EXPECT_FALSE(trial.rack_.machines.at(NodeName("gpu001")).drained);
+}
+
+/// Watching goes on: a node that the run does not touch falls ill and is drained meanwhile.
+TEST(RunBesideMonitor, aSickNodeIsDrainedWhileARunWorksElsewhere) {
+  app::RunRequest request;
+  request.apply.nodes = "gpu001";
+  struct Unhealthy final : RunTrial {
+    explicit Unhealthy(const app::RunRequest& request) : RunTrial(request) {
+      rack_.startJob("gpu001", 3600s);  // the run waits for it
+      rack_.cluster.monitor->on_config_change = inventory::OnConfigChange::Ignore;
+      rack_.on_tick = [this] {
+        if (run().state != RunState::Running) return;
+        if (!fell_ill) {
+          fell_ill = rack_.clock.steady();
+          rack_.injectSymptom("gpu002",
+                              {"xid.79", "0000:18:00.0", 1, "GPU has fallen off the bus"});
+        }
+        if (!drained && rack_.machines.at(NodeName("gpu002")).drained)
+          drained = rack_.clock.steady();
+      };
+    }
+    LifeEnd live(Death death) override {
+      return serve(
+          rack_, store_, rows_, death, [this] { return isEnd(run().state) && drained; },
+          Beside::Monitor);
+    }
+    std::optional<std::chrono::steady_clock::time_point> fell_ill, drained;
+    using RunTrial::rack_;
+    using RunTrial::run;
+  };
+  Unhealthy trial(request);
+  const auto end = trial.live({});
+  EXPECT_TRUE(end.ok) << end.problems << trial.story();
+  ASSERT_TRUE(trial.fell_ill && trial.drained) << trial.story();
+  EXPECT_LE(*trial.drained - *trial.fell_ill, 60s);
+  EXPECT_EQ(toString(trial.run().state), toString(RunState::Done)) << trial.story();
+  EXPECT_EQ(trial.rack_.uploads("gpu001", "BIOS"), 1);
+  EXPECT_EQ(trial.rack_.uploads("gpu002", "BIOS"), 0);
+  EXPECT_THAT(trial.rack_.violations, IsEmpty());
+}
+
+}  // namespace
+}  // namespace muster::test

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/crash/run_rack.h"
+
+#include "inventory/model/cluster.h"
+#include "monitor/health_phase.h"
+#include "monitor/monitor.h"
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
+namespace muster::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kPatience = 12h;
+
+Task<bool> waitFor(SimulatedRack& rack, std::function<bool()> until) {
+  const auto end = rack.clock.steady() + kPatience;
+  while (rack.clock.steady() < end) {
+    if (until()) co_return true;
+    co_await rack.clock.sleep(1s);
+  }
+  co_return false;
+}
+
+Task<void> monitorBeside(Beside beside, monitor::Monitor& monitor, Clock& clock) {
+  if (beside == Beside::Monitor) {
+    auto work = monitor.run();
+    co_await std::move(work);
+  }
+  for (;;) co_await clock.sleep(1h);
+}
+
+Async<lifecycle::ApplyReport> serveUntil(SimulatedRack& rack, lifecycle::EffectiveCluster& live,
+                                         lifecycle::Engine& engine, lifecycle::Store& store,
+                                         lifecycle::Phases phases,
+                                         std::shared_ptr<MemoryRuns::Data> rows,
+                                         std::function<bool()> until, Beside beside) {
+  using namespace asio::experimental::awaitable_operators;
+  const auto health = monitor::makeHealthPhase(live.cluster(), rack.agents, store, rack.wall);
+  const auto steps = monitor::makeRecoverySteps(rack.bmcs, rack.wall);
+  auto all = phases;
+  if (beside == Beside::Monitor) all.insert(all.end() - 1, {health.get(), steps.get()});
+  lifecycle::Phases light{health.get()};
+  for (auto* phase : phases)
+    if (phase->name() == "validate" || phase->name() == "pool") light.push_back(phase);
+  lifecycle::Engine own(live.cluster(), all, store, rack.wall, [](const lifecycle::Event&) {});
+  own.useOneThread();
+  auto& used = beside == Beside::Monitor ? own : engine;
+  MemoryRuns runs(store, std::move(rows));
+  const auto memory = std::make_shared<app::RunMemory>();
+  app::RunExecutor executor(
+      {live.cluster(), runs, store, used, rack.wall, "ctl1",
+       [&used](lifecycle::Policy policy) { return used.observe(std::move(policy)); },
+       [&](const lifecycle::FactSet& facts, const lifecycle::Policy& policy) {
+         return lifecycle::makePlan(live.cluster(), facts, policy, all);
+       },
+       [&](lifecycle::Subject subject) { return phases.back()->observe(std::move(subject)); }},
+      memory);
+  monitor::Monitor nodes({live.cluster(),
+                          all,
+                          light,
+                          store,
+                          rack.wall,
+                          [](const lifecycle::Event&) {},
+                          {},
+                          steps.get(),
+                          {},
+                          {},
+                          &used});
+  auto work = executor.run();
+  auto watch = monitorBeside(beside, nodes, rack.clock);
+  auto end = waitFor(rack, std::move(until));
+  const auto first = co_await (std::move(work) || std::move(watch) || std::move(end));
+  lifecycle::ApplyReport report;
+  report.failed = !std::get<2>(first);
+  if (report.failed) report.problems.push_back("it has not come to its end within hours");
+  co_return report;
+}
+
+}  // namespace
+
+LifeEnd serve(SimulatedRack& rack, lifecycle::Store& store, std::shared_ptr<MemoryRuns::Data> rows,
+              Death death, std::function<bool()> until, Beside beside) {
+  return live(
+      rack, store, death,
+      [&rack, rows, until, beside](auto& cluster, auto& engine, auto& durable, const auto& phases) {
+        return serveUntil(rack, cluster, engine, durable, phases, rows, until, beside);
+      });
+}
+
+}  // namespace muster::test

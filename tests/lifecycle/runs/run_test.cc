@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lifecycle/runs/run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include <deque>
+#include <set>
+
+namespace muster::lifecycle {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+const std::vector<RunState> kStates{
+    RunState::Queued,   RunState::Planning, RunState::Planned,   RunState::NeedsApproval,
+    RunState::Approved, RunState::Running,  RunState::Paused,    RunState::Done,
+    RunState::WorkLeft, RunState::Failed,   RunState::Cancelled, RunState::Outdated};
+
+Run runWith(RunState state) {
+  Run run;
+  run.id = "r-1";
+  run.asked_by = {"anna", "local", "ctl1"};
+  run.state = state;
+  run.plan_hash = "h";
+  return run;
+}
+
+TEST(RunTable, wordsAreReadAsTheyAreWritten) {
+  for (const auto state : kStates) EXPECT_EQ(parseRunState(toString(state)), state);
+  EXPECT_EQ(parseRunState("enormous"), std::nullopt);
+  EXPECT_EQ(parseRunReason(toString(RunReason::PlanGrew)), RunReason::PlanGrew);
+  EXPECT_EQ(parseAfterRestart("pause"), AfterRestart::Pause);
+}
+
+TEST(RunTable, nothingFollowsAnEndAndEveryStateLeadsToOne) {
+  for (const auto from : kStates) {
+    std::set<RunState> reached{from};
+    std::deque<RunState> open{from};
+    while (!open.empty()) {
+      const auto at = open.front();
+      open.pop_front();
+      for (const auto to : kStates)
+        for (const auto mover : {RunMover::Person, RunMover::Executor})
+          if (mayChange(at, to, mover) && reached.insert(to).second) open.push_back(to);
+    }
+    if (isEnd(from))
+      EXPECT_EQ(reached.size(), 1u) << toString(from);
+    else
+      EXPECT_TRUE(reached.contains(RunState::Done) && reached.contains(RunState::Cancelled))
+          << toString(from);
+  }
+}
+
+/// A person orders, and the process that works on it obeys: so a run never ends under its executor.
+TEST(RunTable, aPersonChangesNothingThatIsWorkedOn) {
+  for (const auto to : kStates)
+    for (const auto from : {RunState::Planning, RunState::Running})
+      EXPECT_FALSE(mayChange(from, to, RunMover::Person)) << toString(from) << toString(to);
+  EXPECT_FALSE(mayChange(RunState::NeedsApproval, RunState::Approved, RunMover::Executor))
+      << "only people say yes";
+  EXPECT_FALSE(mayChange(RunState::NeedsApproval, RunState::Running, RunMover::Executor));
+  EXPECT_FALSE(mayChange(RunState::Queued, RunState::Running, RunMover::Executor));
+}
+
+TEST(RunChange, isStampedAndEndsTheOrderThatItFulfils) {
+  auto run = runWith(RunState::Running);
+  run.order = RunOrder::Pause;
+  run.ordered_by = "ben";
+  const auto now = WallTime(std::chrono::milliseconds(1));
+  const auto paused =
+      changed(run, RunState::Paused, RunReason::PausedByPerson, RunMover::Executor, "ctl1", now);
+  ASSERT_TRUE(paused);
+  EXPECT_EQ(paused->order, RunOrder::None);
+  EXPECT_EQ(paused->stamps.back(),
+            (RunStamp{RunState::Paused, RunReason::PausedByPerson, now, "ctl1"}));
+  const auto refused =
+      changed(*paused, RunState::Done, RunReason::None, RunMover::Executor, "", now);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::Conflict);
+  EXPECT_THAT(refused.error().str(), HasSubstr("run r-1 is paused: it cannot become done"));
+}
+
+TEST(RunChange, keepsABoundedHistory) {
+  auto run = runWith(RunState::Queued);
+  for (std::size_t i = 0; i < kMaxRunStamps; ++i) {
+    run = *changed(run, RunState::Paused, RunReason::None, RunMover::Person, "a", {});
+    run = *changed(run, RunState::Queued, RunReason::None, RunMover::Person, "a", {});
+  }
+  EXPECT_EQ(run.stamps.size(), kMaxRunStamps);
+  EXPECT_TRUE(runFromRecord(recordOf(run)));
+}
+
+TEST(RunApprovals, bindOnePlanAndNeverCountTheAuthor) {
+  auto run = runWith(RunState::NeedsApproval);
+  EXPECT_TRUE(isAgreed(run)) << "nobody has to be asked";
+  run.approvals_needed = 1;
+  run.approvals = {{{"anna", "local", ""}, {}, "h", false}};
+  EXPECT_FALSE(isAgreed(run)) << "the author";
+  run.approvals = {{{"ben", "local", ""}, {}, "old", false}};
+  EXPECT_FALSE(isAgreed(run)) << "an older plan";
+  run.approvals = {{{"ben", "local", ""}, {}, "h", false}};
+  EXPECT_TRUE(isAgreed(run));
+  run.approvals_needed = 2;
+  run.approvals.push_back({{"ben", "token", "elsewhere"}, {}, "h", false});
+  EXPECT_FALSE(isAgreed(run)) << "one person counts once, however they come";
+  run.plan_hash.clear();
+  run.approvals_needed = 0;
+  EXPECT_FALSE(isAgreed(run)) << "there is no plan";
+}
+
+TEST(RunApprovals, aConfirmationIsNoApproval) {
+  auto run = runWith(RunState::NeedsApproval);
+  run.apply.confirm = true;
+  EXPECT_FALSE(isAgreed(run));
+  run.approvals = {{{"anna", "local", ""}, {}, "h", true}};
+  EXPECT_TRUE(isAgreed(run));
+  run.approvals_needed = 1;
+  EXPECT_FALSE(isAgreed(run));
+  run.approvals = {{{"ben", "local", ""}, {}, "h", false}};
+  EXPECT_TRUE(isAgreed(run)) << "who approves it for its author has looked at it";
+}
+
+TEST(RunRecord, refusesWhatItDoesNotUnderstandByName) {
+  const auto record = json::parse(recordOf(runWith(RunState::Queued)));
+  const auto read = [](const json& changed) { return runFromRecord(changed.dump()); };
+  ASSERT_TRUE(read(record));
+  auto newer = record;
+  newer["format"] = 2;
+  EXPECT_EQ(read(newer).error().code(), ErrorCode::Conflict);
+  EXPECT_THAT(read(newer).error().str(), HasSubstr("a newer muster"));
+  auto odd = record;
+  odd["run"]["apply"]["nodes"] = 7;
+  EXPECT_THAT(read(odd).error().str(), HasSubstr("run.run.apply.nodes must be text"));
+  odd = record;
+  odd["run"]["order"] = "explode";
+  EXPECT_THAT(read(odd).error().str(), HasSubstr("run.run.order is not a known word"));
+  odd = record;
+  odd["run"].erase("asked_by");
+  EXPECT_THAT(read(odd).error().str(), HasSubstr("asked_by is missing"));
+  EXPECT_EQ(runFromRecord("{").error().code(), ErrorCode::Corrupt);
+  EXPECT_EQ(runFromRecord("").error().code(), ErrorCode::Corrupt);
+  EXPECT_EQ(runFromRecord(std::string(10'000, '[')).error().code(), ErrorCode::Corrupt);
+}
+
+}  // namespace
+}  // namespace muster::lifecycle
