@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/actor.h"
 
+#include "app/options.h"
 #include "base/io/files.h"
 
 #include <fmt/format.h>
@@ -68,5 +69,9 @@ std::string sudoClaimText() {
 }
 
 std::string actorText() { return fmt::format("{}@{}{}", userName(), hostName(), sudoClaimText()); }
+
+std::string actorText(const Options& options) {
+  return options.actor.empty() ? actorText() : options.actor;
+}
 
 }  // namespace muster::app

@@ -12,6 +12,8 @@
 
 namespace muster::app {
 
+struct Options;
+
 /// The user to whom the process belongs: the login uid of the session where the kernel has one,
 /// otherwise the real uid. Shape:  text of /proc/self/loginuid × real uid → uid Errors: none; a
 /// text that is no uid, or the kernel's "not set" (4294967295), leaves the real uid
@@ -33,5 +35,7 @@ std::string sudoClaimText();
 /// "anna@ctl1", with SUDO_USER's claim behind it where there is one: for the journal, the log,
 /// findings.
 std::string actorText();
+/// Of a use case: who asks for it, which is somebody else where a server does what clients ask for.
+std::string actorText(const Options& options);
 
 }  // namespace muster::app

@@ -139,7 +139,7 @@ Result<WallTime> overrideCertificate(const Options& options, const CertificateOv
 Result<void> revokeCertificate(const Options& options, const std::string& node,
                                const std::string& reason) {
   TRY(certificates, open(options, node));
-  const auto by = actorText();
+  const auto by = actorText(options);
   TRY_OK(certificates->revoke(NodeName(node), by, reason));
   return addNote(
       certificates.session->store(), lifecycle::Subject(NodeName(node)),

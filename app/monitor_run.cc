@@ -82,7 +82,7 @@ Task<Handover> untilRunEnds(Options options, Controller& controller, std::string
   runs->begin_none = false;
   auto next_poll = controller.clock().steady() + kRolloutPollInterval;
   while (true) {
-    if (isLockRequested(options.state)) {
+    if (listener.onPoll(); isLockRequested(options.state)) {
       end.reason = kReleased;
       co_return end;
     }
@@ -200,9 +200,10 @@ Result<Handover> run(const Options& options, const io::FileLock& instance, Hando
                       },
                       std::move(lock), std::move(earlier.dnsmasq)));
   TRY(runs, lifecycle::openRuns(options.storeUrl()));
-  controller->onExit([&store = controller->store(), &clock = controller->clock()] {
+  controller->onExit([&store = controller->store(), &clock = controller->clock(), &listener] {
     if (const auto marked = monitor::markMonitorEnded(store, clock.now()); !marked)
       logWarning("monitor", "that it ended could not be stored: {}", marked.error().str());
+    listener.onExit();
   });
   listener.onNotice(fmt::format("{} nodes, polled every {} s", cluster.nodes.size(),
                                 cluster.monitor->interval_seconds));
@@ -243,7 +244,7 @@ Result<monitor::BreakerStates> acknowledgeBreakers(const Options& options,
     return fail(ErrorCode::InvalidInput,
                 "say what you have found: muster monitor --acknowledge --reason TEXT");
   TRY(store, openStoreForWriting(options));
-  return monitor::Breakers(*store).acknowledge(actorText(), reason, SystemClock().now());
+  return monitor::Breakers(*store).acknowledge(actorText(options), reason, SystemClock().now());
 }
 
 }  // namespace muster::app

@@ -16,6 +16,11 @@ class MonitorListener : public ProgressListener {
  public:
   /// A run that could not begin, or an inventory that could not be read: it is tried again.
   virtual void onError(const Error& error) = 0;
+  /// Twice a second while a run works, on its thread. Behind a notice or an error it may wait for
+  /// long (for a command that holds the state folder, for another host) before the next.
+  virtual void onPoll() {}
+  /// A signal ends the process, which says so to nobody else; this may end it in its own way.
+  virtual void onExit() {}
 };
 
 /// Does not end but by an error of its first run.

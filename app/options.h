@@ -21,6 +21,8 @@ struct Options {
   std::filesystem::path lab;    ///< --lab, MUSTER_LAB; empty: /run/muster-lab/CLUSTER
   bool json = false;
   std::string command_line;  ///< as typed, without passwords: kept in the journal
+  std::string actor;  ///< who asks, where it is not this process's user (a client of the API); for
+                      ///< actorText
 
   /// The URL of the store (lifecycle::openStore).
   std::string storeUrl() const {

@@ -80,9 +80,9 @@ Result<std::vector<PoolHold>> overridePoolHolds(const Options& options, const st
   for (auto& hold : out) {
     const Subject subject(hold.node);
     hold.overridden = true;
-    hold.overridden_by = fmt::format("{}: {}", actorText(), reason);
+    hold.overridden_by = fmt::format("{}: {}", actorText(options), reason);
     TRY_OK(addNote(*store, subject,
-                   fmt::format("{} overrides the drain by a person ({}): {}", actorText(),
+                   fmt::format("{} overrides the drain by a person ({}): {}", actorText(options),
                                hold.hold, reason)));
     TRY_OK(store->putFacts({{subject, kOverride, hold.hold, now, hold.overridden_by, ""}}));
   }

@@ -50,13 +50,14 @@ Result<std::vector<QuarantinedNode>> addToQuarantine(const Options& options,
   for (const auto& name : names) {
     const NodeName node(name);
     const auto now = SystemClock().now();
-    TRY(is_new, quarantine.add(node, {now, actorText(), reason, ""}));
+    TRY(is_new, quarantine.add(node, {now, actorText(options), reason, ""}));
     if (is_new) {
       out.push_back({node, true, reason});
       continue;
     }
-    TRY_OK(store->addEvent({0, now, lifecycle::EventKind::Note, lifecycle::Subject(node), "",
-                            fmt::format("quarantine: again: {} (by {})", reason, actorText())}));
+    TRY_OK(store->addEvent(
+        {0, now, lifecycle::EventKind::Note, lifecycle::Subject(node), "",
+         fmt::format("quarantine: again: {} (by {})", reason, actorText(options))}));
     TRY(held, quarantine.find(node));
     out.push_back({node, false, held ? held->reason : ""});
   }
@@ -68,8 +69,8 @@ Result<void> removeFromQuarantine(const Options& options, const NodeName& node,
   TRY(store, openStoreForWriting(options));
   lifecycle::Quarantine quarantine(*store);
   if (const auto held = quarantine.find(node); held && *held && !reason.empty())
-    TRY_OK(revokeCertificate(options, *store, node, actorText(), reason));
-  return quarantine.remove(node, actorText(), reason, SystemClock().now());
+    TRY_OK(revokeCertificate(options, *store, node, actorText(options), reason));
+  return quarantine.remove(node, actorText(options), reason, SystemClock().now());
 }
 
 }  // namespace muster::app

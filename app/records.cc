@@ -61,8 +61,10 @@ Result<std::vector<lifecycle::Finding>> clearFindings(const Options& options,
                 "name the nodes (or @cluster) whose findings of this facet are over; nothing was "
                 "cleared");
   TRY(store, openStoreForWriting(options));
-  const lifecycle::ClearFindings what{
-      {subjects.begin(), subjects.end()}, FacetName(request.facet), actorText(), request.reason};
+  const lifecycle::ClearFindings what{{subjects.begin(), subjects.end()},
+                                      FacetName(request.facet),
+                                      actorText(options),
+                                      request.reason};
   return lifecycle::clearFindings(*store, what, SystemClock().now());
 }
 

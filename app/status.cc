@@ -99,21 +99,23 @@ Result<StatusReader> StatusReader::open(const Options& options) {
 }
 
 Result<SiteStatus> StatusReader::read(const NodeFilter& filter) {
+  return readStatus(*session_, filter);
+}
+
+Result<SiteStatus> readStatus(Session& session, const NodeFilter& filter) {
   SiteStatus out;
-  TRY(nodes, nodeStatus(*session_, filter));
+  TRY(nodes, nodeStatus(session, filter));
   out.nodes = std::move(nodes);
-  TRY(monitor, monitor::monitorStatus(session_->store(), session_->controller->clock().now()));
+  TRY(monitor, monitor::monitorStatus(session.store(), session.controller->clock().now()));
   out.monitor = std::move(monitor);
   if (!out.monitor.running && !out.monitor.text.empty())
-    out.monitor_waits_for_rollout = runningRollout(session_->store());
-  out.several_controllers = hasSeveralControllers(session_->cluster());
-  if (out.several_controllers) out.leader = lifecycle::currentLeader(session_->store());
+    out.monitor_waits_for_rollout = runningRollout(session.store());
+  out.several_controllers = hasSeveralControllers(session.cluster());
+  if (out.several_controllers) out.leader = lifecycle::currentLeader(session.store());
   return out;
 }
 
-namespace {
-
-Result<lifecycle::Explanation> explained(Session& session, const lifecycle::Subject& subject) {
+Result<lifecycle::Explanation> explainSubject(Session& session, const lifecycle::Subject& subject) {
   auto& controller = *session.controller;
   TRY(gathered, lifecycle::gatherExplanation(session.cluster(), controller.phases(),
                                              controller.store(), subject, controller.clock().now(),
@@ -127,12 +129,10 @@ Result<lifecycle::Explanation> explained(Session& session, const lifecycle::Subj
   return explanation;
 }
 
-}  // namespace
-
 Result<lifecycle::Explanation> explainSubject(const Options& options, const std::string& name) {
   TRY(session, openStored(options));
   if (name != lifecycle::Subject::kCluster) TRY_OK(requireNode(session->cluster(), name));
-  return explained(*session, lifecycle::Subject::parse(name));
+  return explainSubject(*session, lifecycle::Subject::parse(name));
 }
 
 Result<std::vector<lifecycle::Explanation>> explainSubjects(const Options& options,
@@ -145,7 +145,7 @@ Result<std::vector<lifecycle::Explanation>> explainSubjects(const Options& optio
   std::vector<lifecycle::Explanation> out;
   TRY(session, openStored(options));
   if (filter.nodes == lifecycle::Subject::kCluster) {
-    TRY(one, explained(*session, lifecycle::Subject::cluster()));
+    TRY(one, explainSubject(*session, lifecycle::Subject::cluster()));
     out.push_back(std::move(one));
     return out;
   }
@@ -158,7 +158,7 @@ Result<std::vector<lifecycle::Explanation>> explainSubjects(const Options& optio
                     "`muster status`",
                     rows.size(), max));
   for (const auto& row : rows) {
-    TRY(one, explained(*session, lifecycle::Subject(NodeName(row.node))));
+    TRY(one, explainSubject(*session, lifecycle::Subject(NodeName(row.node))));
     out.push_back(std::move(one));
   }
   return out;

@@ -41,6 +41,9 @@ struct SiteStatus {
   Result<std::optional<lifecycle::Leader>> leader = std::optional<lifecycle::Leader>();
 };
 
+/// The same from a session that the caller holds. Errors: as StatusReader::read
+Result<SiteStatus> readStatus(Session& session, const NodeFilter& filter = {});
+
 /// Reads it again and again without opening everything anew.
 class StatusReader {
  public:
@@ -55,6 +58,8 @@ class StatusReader {
   std::unique_ptr<Session> session_;
 };
 
+/// The same from a session that the caller holds.
+Result<lifecycle::Explanation> explainSubject(Session& session, const lifecycle::Subject& subject);
 /// Expected, observed, evidence and next step of one node or @cluster. Errors: NotFound
 Result<lifecycle::Explanation> explainSubject(const Options& options, const std::string& subject);
 /// Of all that the filter chooses, in the order of the inventory. Errors: InvalidInput (nothing is

@@ -32,7 +32,7 @@ Result<WipeGrant> grantWipe(const Options& options, const WipeRequest& request) 
   for (const auto& node : out.nodes)
     TRY_OK(addNote(
         *store, lifecycle::Subject(node),
-        fmt::format("{} allows it to be wiped once{}: {}", actorText(),
+        fmt::format("{} allows it to be wiped once{}: {}", actorText(options),
                     request.data ? ", with the data of its storage sets" : "", request.reason)));
   return out;
 }

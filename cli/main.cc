@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster's command line: words → options → one command.
 #include "app/actor.h"
+#include "app/settings_file.h"
 #include "base/json_output.h"
 #include "base/main_guard.h"
 #include "base/printable.h"
@@ -51,6 +52,10 @@ std::string journaled(int argc, char** argv) {
 }
 
 int run(int argc, char** argv) {
+  if (const auto applied = app::applySettingsFile(); !applied) {
+    report(applied.error());
+    return kUsage;
+  }
   Invocation call;
   call.options.command_line = journaled(argc, argv) + app::sudoClaimText();
   const auto foreign = splitForeignCommand(argc, argv);

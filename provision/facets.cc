@@ -24,6 +24,7 @@ std::map<std::string, std::string> probesOf(const inventory::Driver& driver) {
   // Files are compared by digest: what is declared is what must lie there, and be in force.
   if (const auto files = osFiles(driver); !files.empty())
     probes["config." + driver.name] = settingsDigest(files);
+  if (driver.host) probes["host." + driver.name] = "as-declared";  // asked of who acts by it
   if (!driver.verify.empty()) return probes;
   for (const auto& package : driver.packages) {
     const auto equals = package.find('=');

@@ -5,6 +5,7 @@
 #include "inventory/model/drivers.h"
 #include "inventory/model/fabric.h"
 #include "inventory/model/gates.h"
+#include "inventory/model/images.h"
 #include "inventory/model/node_network.h"
 #include "inventory/model/profile.h"
 #include "inventory/model/rails.h"
@@ -209,6 +210,15 @@ Params rdmaPorts(const Asked& asked) {
 Params systemNetwork(const Asked& asked) {
   return asked.profile.network ? Params(nlohmann::json::object()) : std::nullopt;
 }
+/// Of nodes whose boot order the installation has mended.
+Params systemBootOrder(const Asked& asked) {
+  const auto image = asked.cluster.images.find(asked.profile.image);
+  const bool written =
+      image != asked.cluster.images.end() && image->second.kind == inventory::ImageKind::RootFs;
+  return written && asked.profile.boot == inventory::BootMode::Uefi
+             ? Params(nlohmann::json::object())
+             : std::nullopt;
+}
 Params rdmaCount(const Asked& asked) {
   return asked.profile.expect.nics ? Params(nlohmann::json{{"count", *asked.profile.expect.nics}})
                                    : std::nullopt;
@@ -241,6 +251,7 @@ constexpr std::array kParams{
     ParamRow{"rdma.count", rdmaCount},
     ParamRow{"rdma.links", rdmaLinks},
     ParamRow{"rdma.ports", rdmaPorts},
+    ParamRow{"system.boot-order", systemBootOrder},
     ParamRow{"system.network", systemNetwork},
 };
 

@@ -2,6 +2,7 @@
 #include "wire/task_params.h"
 
 #include "wire/fields.h"
+#include "wire/host_settings.h"
 #include "wire/messages.h"
 
 namespace muster::wire {
@@ -114,7 +115,7 @@ inline constexpr auto kFields<DriverParams> = std::tuple(
     field("repository_url", &DriverParams::repository_url, Text{kMaxUrlBytes}).omitted(),
     field("repository_ca_pem", &DriverParams::repository_ca_pem, Text{kMaxPemBytes}).omitted(),
     field("netdev", &DriverParams::netdev, kName).omitted(),
-    field("files", &DriverParams::files, TextMap{kMaxFiles, kMaxTextBytes}).omitted(),
+    field("files", &DriverParams::files, TextMap{kMaxFiles, kMaxHostSettingsBytes}).omitted(),
     field("services", &DriverParams::services, Texts{kMaxFiles, kMaxNameBytes}).omitted(),
     field("kernel", &DriverParams::kernel, kName).omitted(),
     field("build", &DriverParams::build, kName).omitted(),

@@ -7,10 +7,12 @@
 #include "agent/imaging/root_system.h"
 #include "agent/imaging/secure_boot.h"
 #include "agent/imaging/target_files.h"
+#include "agent/imaging/uefi_boot.h"
 #include "agent/network/network_files.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "base/json_output.h"
+#include "base/log.h"
 #include "wire/carried_libc.h"
 
 #include <fmt/format.h>
@@ -219,6 +221,39 @@ Result<void> copyBootLoader(const Layout::BootDisk& copy, const wire::WriteImage
   return esp->end();
 }
 
+/// The EFI system partitions of the installation, the first disk's first.
+Result<std::vector<InstalledEsp>> installedEsps(const fs::path& disk, const Layout& layout) {
+  std::vector<fs::path> disks = {disk};
+  for (const auto& copy : layout.copies) disks.push_back(copy.disk);
+  std::vector<InstalledEsp> out;
+  for (auto& one : disks) {
+    TRY(partuuid, partitionUuid(one, kEspPartition));
+    out.push_back({std::move(one), kEspPartition, std::move(partuuid)});
+  }
+  return out;
+}
+
+/// What the check system.boot-order takes for this system.
+Result<void> writeEspPartitions(const fs::path& root, const std::vector<InstalledEsp>& esps) {
+  std::string text;
+  for (const auto& esp : esps) text += esp.partuuid + "\n";
+  return put(root, "etc/muster/esp-partitions", text);
+}
+
+/// Not an error of the installation: the loader lies where firmware looks by itself, and the BMC
+/// can be told to boot from the disk. But it is said, and the check system.boot-order fails.
+void mendBootOrder(const std::vector<InstalledEsp>& esps,
+                   const std::function<void(const std::string&)>& notify) {
+  if (!runsFromMemory()) return;
+  const auto changes = mendUefiBoot(esps);
+  if (!changes) {
+    notify("the UEFI boot order was not mended: " + changes.error().str());
+    logWarning("install", "the UEFI boot order was not mended: {}", changes.error().str());
+    return;
+  }
+  for (const auto& change : *changes) notify("UEFI: " + change);
+}
+
 }  // namespace
 
 Result<void> installSystem(const fs::path& disk, const Layout& layout,
@@ -248,9 +283,13 @@ Result<void> installSystem(const fs::path& disk, const Layout& layout,
   notify("installing the boot loader");
   TRY_OK(installBootLoader(disk, top / "boot/efi", params, layout));
   TRY_OK(esp->end());
+  TRY(esps, installedEsps(disk, layout));
+  TRY_OK(writeEspPartitions(top, esps));
   for (const auto& copy : layout.copies) TRY_OK(copyBootLoader(copy, params, layout));
   if (boot) TRY_OK(boot->end());
-  return root->end();
+  TRY_OK(root->end());
+  mendBootOrder(esps, notify);
+  return {};
 }
 
 }  // namespace muster::agent

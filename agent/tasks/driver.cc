@@ -13,6 +13,7 @@
 // mutual TLS), and only then may apt be told `trusted=yes`. The controller gives its repositories
 // to its nodes only, so apt shows the node's certificate there. The source, the root and the copy
 // of the node's key, which only apt's own user can read, are there for the run only.
+#include "agent/tasks/host_settings.h"
 #include "agent/tasks/os_settings.h"
 #include "agent/tasks/package_manager.h"
 #include "agent/tasks/tasks.h"
@@ -185,7 +186,9 @@ class RepositorySource {
   /// of the node's key.
   void addTrust(std::vector<std::string>& args) const {
     args.insert(args.end(),
-                {"-o", fmt::format("Acquire::https::{}::CAInfo={}", host_, ca_file_.string())});
+                {"-o", fmt::format("Acquire::https::{}::CAInfo={}", host_, ca_file_.string()),
+                 // A proxy of the site neither reaches it nor may look into it.
+                 "-o", fmt::format("Acquire::https::Proxy::{}=DIRECT", host_)});
     if (key_file_.empty()) return;
     args.insert(args.end(), {"-o", fmt::format("Acquire::https::{}::SslCert={}", host_,
                                                certificate_file_.string())});
@@ -412,6 +415,7 @@ Async<nlohmann::json> installDriver(TaskTools tools, wire::DriverParams ordered,
   }
   context->progress(0.7, "writing settings");
   CO_TRY_OK(co_await applySettings(tools, settings));
+  CO_TRY_OK(co_await applyHostSettings(tools, params.name));
   context->progress(0.8, "loading modules");
   if (!params.modules.empty()) {
     CO_TRY_OK(co_await loadModules(tools, params));

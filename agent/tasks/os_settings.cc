@@ -5,6 +5,7 @@
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/json_output.h"
+#include "wire/host_settings.h"
 #include "wire/task_params.h"
 #include "wire/task_reason.h"
 
@@ -18,18 +19,20 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kToolLimit{60};
-constexpr std::size_t kMaxFileBytes = 64u << 10;
+constexpr std::size_t kMaxFileBytes = wire::kMaxHostSettingsBytes;
 constexpr std::size_t kDigestDigits = 12;
 
 /// Where a driver's settings may lie, and how their names begin. Nothing else is ever written for a
 /// controller.
 struct Place {
   std::string_view folder, before, after;
+  unsigned mode = 0644;
 };
 constexpr Place kPlaces[] = {{"etc/modprobe.d", "muster-", ".conf"},
                              {"etc/sysctl.d", "90-muster-", ".conf"},
                              {"etc/muster/kernel-args.d", "", ""},
-                             {"etc/apt/preferences.d", "muster-", ".pref"}};
+                             {"etc/apt/preferences.d", "muster-", ".pref"},
+                             {wire::kHostSettingsFolder, "", ".json", 0600}};
 
 std::string fileOf(const Place& place, const std::string& driver) {
   return std::string(place.folder) + "/" + std::string(place.before) + driver +
@@ -246,7 +249,7 @@ Async<void> applySettings(TaskTools tools, OsSettings settings) {
       continue;
     }
     CO_TRY_OK(io::makeDirs((tools.root / file).parent_path()));
-    CO_TRY_OK(io::writeFileAtomic(tools.root / file, wanted->second));
+    CO_TRY_OK(io::writeFileAtomic(tools.root / file, wanted->second, place.mode));
   }
   CO_TRY_OK(writeKernelArguments(tools.root));
   if (const auto file = fileOf(kPlaces[1], settings.driver); settings.files.contains(file)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Probes: what runs now, never what is merely installed or declared.
+#include "agent/tasks/host_settings.h"
 #include "agent/tasks/node_service.h"
 #include "agent/tasks/nvlink_probe.h"
 #include "agent/tasks/os_settings.h"
@@ -22,7 +23,7 @@ namespace {
 
 constexpr std::chrono::seconds kProbeLimit{10};
 constexpr std::string_view kNameCharacters =
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+-_";
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+-_@:";
 
 bool isName(std::string_view text) {
   return !text.empty() && text.front() != '.' && text.front() != '-' &&
@@ -171,6 +172,9 @@ Task<std::string> readProbe(TaskTools tools, std::string name) {
   if (kind == "module-version") co_return loadedVersion(tools.root, what);
   if (kind == "storage") co_return storageProbe(tools.root, what);
   if (kind == "config") co_return settingsProbe(tools.root, what);
+  if (kind == "host") {
+    co_return co_await hostProbe(tools, what);
+  }
   if (kind == "nic-driver" || kind == "nic-firmware")
     co_return nicOf(tools.root, what, kind == "nic-firmware");
   if (name == "fabricmanager.match") {

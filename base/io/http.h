@@ -4,6 +4,8 @@
 
 #include "base/async/task.h"
 #include "base/io/crypto.h"
+#include "base/io/peer_credentials.h"
+#include "base/io/unix_listener.h"
 
 #include <chrono>
 #include <cstdint>
@@ -112,7 +114,10 @@ struct ServerRequest {
   std::string expired_client_common_name;  ///< of a certificate that is right but for its age;
                                            ///< never set together with the one above
   std::string client_key_id;  ///< SHA-256 of the public key of whichever of the two it was, hex
-  std::shared_ptr<BodyCharge> charge = {};  ///< of a large body
+  std::shared_ptr<BodyCharge> charge = {};   ///< of a large body
+  std::optional<PeerCredentials> peer = {};  ///< of whoever connected to a Unix socket
+  std::map<std::string, std::string> path_parameters =
+      {};  ///< of a route with a template: "/nodes/{name}"
 
   std::string path() const { return pathOf(target); }
   /// For a handler that goes on for long after it has read the body: its memory is free for others.
@@ -129,14 +134,26 @@ struct FileBody {
   std::string content_type = "application/octet-stream";
 };
 
+/// A body that is made while it is sent, and has no end that anybody knows (text/event-stream).
+/// `next` is asked for a piece when the one before has been taken, so that a client that reads
+/// slowly makes nothing grow; nullopt ends the body. It may wait for as long as it likes, and is
+/// cancelled (operation_aborted) with the server. A client that does not take a piece in
+/// `piece_timeout` is dropped.
+struct StreamBody {
+  std::string content_type;
+  std::function<Task<std::optional<std::string>>()> next;
+  std::chrono::seconds piece_timeout{10};
+};
+
 struct ServerResponse {
   int status = 200;
   Headers headers;
-  std::variant<std::string, FileBody> body;
+  std::variant<std::string, FileBody, StreamBody> body;
 
   static ServerResponse text(int status, std::string body);
   static ServerResponse json(int status, const std::string& body);
   static ServerResponse file(FileBody body);
+  static ServerResponse stream(StreamBody body);
 };
 
 using Handler = std::function<Task<ServerResponse>(ServerRequest)>;
@@ -152,8 +169,9 @@ struct Admission {
 /// or write log lines.
 using Admit = std::function<Admission(const ServerRequest& head)>;
 
-/// A route: method ("*" any) and a path; a path that ends in "/" owns everything below it. Longest
-/// match wins.
+/// A route: method ("*" any) and a path; a path that ends in "/" owns everything below it, and
+/// "{name}" stands for one segment that is not empty. The path itself wins over a template, a
+/// template over what is above it; among equals the longer one.
 struct Route {
   std::string method;
   std::string path;
@@ -165,7 +183,9 @@ struct Route {
 /// (docs/adr/0161).
 struct ServerOptions {
   std::string address = "127.0.0.1";
-  std::uint16_t port = 0;               ///< 0: any free port
+  std::uint16_t port = 0;  ///< 0: any free port
+  std::optional<UnixSocketOptions>
+      unix_socket;                      ///< instead of address and port; clients count by uid
   std::optional<TlsIdentity> identity;  ///< HTTPS when set
   std::string client_ca_pem;            ///< asks for a client certificate from this CA
   bool require_client_certificate = false;
@@ -185,6 +205,9 @@ struct ServerOptions {
   std::chrono::milliseconds body_timeout{
       10000};                             ///< a body, beside the time that min_body_rate gives it
   std::size_t min_body_rate = 64u << 10;  ///< bytes per second
+  /// The server's own refusals (a malformed head, a long body), in the form that its clients read;
+  /// empty: plain text.
+  std::function<ServerResponse(int status, std::string_view reason)> refusal = {};
   std::size_t min_answer_rate = 4u
                                 << 10;  ///< bytes per second; of an answer, beside one idle_timeout
 };

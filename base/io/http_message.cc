@@ -162,4 +162,11 @@ ServerResponse ServerResponse::file(FileBody body) {
   return response;
 }
 
+ServerResponse ServerResponse::stream(StreamBody body) {
+  ServerResponse response;
+  response.headers["Content-Type"] = body.content_type;
+  response.body = std::move(body);
+  return response;
+}
+
 }  // namespace muster::io

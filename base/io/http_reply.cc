@@ -4,6 +4,7 @@
 
 #include "base/io/files.h"
 #include "base/io/http_range.h"
+#include "base/log.h"
 
 #include <fmt/format.h>
 #include <boost/asio/error.hpp>
@@ -164,9 +165,58 @@ Task<error_code> writeFile(Reply* reply, int status, Headers headers, FileBody b
                                                       : sendPlain(reply, fd.get(), piece));
 }
 
+/// The next piece, or none: at the end, and where making it failed.
+Task<std::optional<std::string>> nextPiece(const StreamBody* body, bool* broken) {
+  try {
+    co_return co_await body->next();
+  } catch (const boost::system::system_error& e) {
+    if (e.code() == asio::error::operation_aborted) throw;
+    logText(LogLevel::Error, "http", std::string("a stream threw: ") + e.what());
+  } catch (const std::exception& e) {
+    logText(LogLevel::Error, "http", std::string("a stream threw: ") + e.what());
+  }
+  *broken = true;  // its end must not look like a whole body's
+  co_return std::nullopt;
+}
+
+Task<error_code> writeStream(Reply* reply, int status, Headers headers, StreamBody body) {
+  http::response<http::empty_body> message(static_cast<http::status>(status),
+                                           reply->is_http_10 ? 10 : 11);
+  for (const auto& [name, value] : headers) message.set(name, value);
+  message.set(http::field::server, "muster");
+  reply->keep_alive = reply->keep_alive && !reply->is_http_10;
+  message.keep_alive(reply->keep_alive);
+  if (!reply->is_http_10) message.chunked(true);
+  http::response_serializer<http::empty_body> serializer(message);
+  auto& stream = reply->connection->stream;
+  error_code error;
+  reply->connection->arm(body.piece_timeout);
+  co_await http::async_write_header(stream, serializer,
+                                    asio::redirect_error(asio::use_awaitable, error));
+  bool broken = false;
+  while (!error && !reply->head_only) {
+    reply->connection->lift();
+    auto piece = co_await nextPiece(&body, &broken);
+    if (broken) co_return asio::error::eof;
+    if (piece && piece->empty()) continue;
+    if (!piece && reply->is_http_10) break;
+    auto bytes = reply->is_http_10 ? std::move(*piece)
+                 : piece           ? fmt::format("{:x}\r\n{}\r\n", piece->size(), *piece)
+                                   : std::string("0\r\n\r\n");
+    reply->connection->arm(body.piece_timeout);
+    co_await asio::async_write(stream, asio::buffer(bytes),
+                               asio::redirect_error(asio::use_awaitable, error));
+    if (!piece) break;
+  }
+  co_return error;
+}
+
 }  // namespace
 
 Task<error_code> writeReply(Reply* reply, ServerResponse response) {
+  if (auto* stream = std::get_if<StreamBody>(&response.body))
+    co_return co_await writeStream(reply, response.status, std::move(response.headers),
+                                   std::move(*stream));
   co_return co_await (std::holds_alternative<FileBody>(response.body)
                           ? writeFile(reply, response.status, std::move(response.headers),
                                       std::get<FileBody>(std::move(response.body)))

@@ -12,7 +12,8 @@ struct Reply {
   std::chrono::seconds idle_timeout{0};
   std::size_t min_rate = 1;  ///< bytes per second that the peer takes, beside one idle_timeout
   bool keep_alive = false;
-  bool head_only = false;  ///< HEAD
+  bool head_only = false;   ///< HEAD
+  bool is_http_10 = false;  ///< the peer knows no chunks: a stream ends with its connection
   std::string range = {};
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   std::uint64_t sent_bytes = 0;

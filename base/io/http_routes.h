@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internal to base/io: which handler a request is for.
+// Which handler a request is for.
 #pragma once
 
 #include "base/io/http.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace muster::io {
+
+/// Whether `path` is one of a template: "/nodes/{name}/why". Fills what stands for the names.
+bool matchesTemplate(std::string_view path_template, std::string_view path,
+                     std::map<std::string, std::string>& parameters);
 
 class Routes {
  public:
@@ -16,6 +21,7 @@ class Routes {
     std::shared_ptr<const Route>
         route;  ///< kept alive while its coroutine runs: it may read its captures
     bool path_known = false;
+    std::map<std::string, std::string> parameters;  ///< of a template
   };
   void add(std::vector<Route> routes);
   Match find(const std::string& method, const std::string& path) const;

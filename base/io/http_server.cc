@@ -10,6 +10,7 @@
 #include "base/io/http_reply.h"
 #include "base/io/http_routes.h"
 #include "base/io/listen_problem.h"
+#include "base/io/peer_credentials.h"
 #include "base/io/server_tls.h"
 
 #include <fmt/format.h>
@@ -59,6 +60,7 @@ struct Session : std::enable_shared_from_this<Session> {
   bool ended = false;
   std::string remote_address;
   TlsPeer client;
+  std::optional<PeerCredentials> peer;  ///< of a Unix socket
   std::optional<Table::Ticket> ticket;  ///< none: it was given up, or has ended
 };
 
@@ -67,6 +69,7 @@ struct State {
   ServerOptions options;
   std::shared_ptr<asio::ssl::context> tls;
   tcp::acceptor acceptor;
+  std::optional<UnixListener> unix_listener;
   Routes routes;
   Session::Table sessions;
   std::shared_ptr<BodyBudget> bodies;
@@ -110,14 +113,20 @@ ServerRequest requestOf(const Session& session, const RequestParser& parser) {
   request.client_common_name = session.client.common_name;
   request.expired_client_common_name = session.client.expired_common_name;
   request.client_key_id = session.client.key_id;
+  request.peer = session.peer;
   return request;
+}
+
+ServerResponse refusalOf(const State& state, int status, std::string_view reason) {
+  if (state.options.refusal) return state.options.refusal(status, reason);
+  return ServerResponse::text(status, std::string(reason) + "\n");
 }
 
 /// Who is asked for, and may they ask? All of it from the head; nothing of the body has been read.
 Admission admit(const State& state, const Routes::Match& match, const ServerRequest& head) {
   if (!match.route) {
-    auto refusal = ServerResponse::text(match.path_known ? 405 : 404,
-                                        match.path_known ? "method not allowed\n" : "not found\n");
+    auto refusal = refusalOf(state, match.path_known ? 405 : 404,
+                             match.path_known ? "method not allowed" : "not found");
     return {0, std::move(refusal)};
   }
   if (match.route->admit) return match.route->admit(head);
@@ -133,8 +142,8 @@ Task<void> refuse(Shared state, std::shared_ptr<Session> session, ServerResponse
   if (!co_await writeReply(&reply, std::move(answer))) co_await discardInput(session->connection);
 }
 
-ServerResponse answerTo(const HeadRefusal& refusal) {
-  auto answer = ServerResponse::text(refusal.status, std::string(refusal.reason) + "\n");
+ServerResponse answerTo(const State& state, const HeadRefusal& refusal) {
+  auto answer = refusalOf(state, refusal.status, refusal.reason);
   if (refusal.status == 503) answer.headers["Retry-After"] = "5";
   return answer;
 }
@@ -148,16 +157,17 @@ Task<bool> serveOne(Shared state, std::shared_ptr<Session> session) {
   RequestParser parser;
   state->use(*session, ConnectionUse::Waiting);
   const auto unread = co_await readHead(connection, &parser, limits);
-  if (unread.refusal) co_await refuse(state, session, answerTo(unread.refusal), false);
+  if (unread.refusal) co_await refuse(state, session, answerTo(*state, unread.refusal), false);
   if (unread) co_return false;
 
   auto request = requestOf(*session, parser);
-  const auto match = state->routes.find(request.method, request.path());
+  auto match = state->routes.find(request.method, request.path());
+  request.path_parameters = std::move(match.parameters);
   auto admission = admit(*state, match, request);
   const bool head_only = request.method == "HEAD", has_body = !parser.is_done();
   const auto declared = parser.content_length();
   if (!admission.refusal && declared && *declared > admission.max_body_bytes)
-    admission.refusal = ServerResponse::text(413, "the body is too long\n");
+    admission.refusal = refusalOf(*state, 413, "the body is too long");
   if (admission.refusal && has_body) {
     co_await refuse(state, session, *std::move(admission.refusal), head_only);
     co_return false;
@@ -169,11 +179,11 @@ Task<bool> serveOne(Shared state, std::shared_ptr<Session> session) {
     body.client =
         request.client_common_name.empty() ? request.remote_address : request.client_common_name;
     const auto cut = co_await readBody(connection, &parser, limits);
-    if (cut.refusal) co_await refuse(state, session, answerTo(cut.refusal), head_only);
+    if (cut.refusal) co_await refuse(state, session, answerTo(*state, cut.refusal), head_only);
     if (cut) co_return false;
   }
-  Reply reply{connection, options.idle_timeout, options.min_answer_rate, parser.keep_alive(),
-              head_only};
+  Reply reply{connection, options.idle_timeout,       options.min_answer_rate, parser.keep_alive(),
+              head_only,  parser.get().version() < 11};
   auto& body = parser.get().body();
   request.body = std::move(body.bytes);
   request.charge = std::move(body.charge);
@@ -229,12 +239,27 @@ Task<void> runSession(Shared state, std::shared_ptr<Session> session) {
   co_await farewell(connection);
 }
 
-void startSession(const Shared& state, tcp::socket socket, const std::string& remote_address) {
+/// Who is at the other end: clients of a Unix socket count by their user.
+struct Remote {
+  std::string address;
+  std::optional<PeerCredentials> peer;
+};
+
+Remote remoteOf(const State& state, tcp::socket& socket) {
   error_code error;
-  socket.set_option(tcp::no_delay(true), error);
+  if (!state.unix_listener) return {socket.remote_endpoint(error).address().to_string(), {}};
+  auto peer = peerCredentials(socket.native_handle());
+  if (!peer) return {"unix", {}};
+  return {fmt::format("unix uid {}", peer->uid), *std::move(peer)};
+}
+
+void startSession(const Shared& state, tcp::socket socket, Remote remote) {
+  error_code error;
+  socket.set_option(tcp::no_delay(true), error);  // a Unix socket has no such option
   auto session = std::make_shared<Session>(std::move(socket));
-  session->remote_address = remote_address;
-  session->ticket = state->sessions.add(remote_address, session);
+  session->remote_address = std::move(remote.address);
+  session->peer = std::move(remote.peer);
+  session->ticket = state->sessions.add(session->remote_address, session);
   auto ended = [state, session](const std::exception_ptr&) {
     session->ended = true;
     session->handler_limit.stop();
@@ -303,10 +328,10 @@ Task<void> acceptLoop(Shared state) {
       continue;
     }
     failing = false;
-    const auto address = socket.remote_endpoint(error).address().to_string();
+    auto remote = remoteOf(*state, socket);
     const auto changed = state->dropped;
-    if (makeRoom(*state, address)) {
-      startSession(state, std::move(socket), address);
+    if (makeRoom(*state, remote.address)) {
+      startSession(state, std::move(socket), std::move(remote));
     } else {
       ++state->refused;
     }
@@ -317,7 +342,8 @@ Task<void> acceptLoop(Shared state) {
 class BeastServer final : public HttpServer {
  public:
   explicit BeastServer(Shared state)
-      : state_(std::move(state)), port_(state_->acceptor.local_endpoint().port()) {}
+      : state_(std::move(state)),
+        port_(state_->unix_listener ? 0 : state_->acceptor.local_endpoint().port()) {}
   ~BeastServer() override { stop(); }
 
   std::uint16_t port() const override { return port_; }
@@ -329,6 +355,7 @@ class BeastServer final : public HttpServer {
     if (std::exchange(state_->stopped, true)) return;
     error_code ignored;
     state_->acceptor.close(ignored);
+    state_->unix_listener.reset();
     state_->sessions.each([this](const std::shared_ptr<Session>& session) {
       session->connection->close();
       // From inside the executor: elsewhere Asio 1.81 queues the cancellation with a bare pointer
@@ -354,6 +381,42 @@ std::size_t withinDescriptors(std::size_t connections) {
                                  std::max<std::size_t>(limit.rlim_cur - reserve, 1));
 }
 
+/// Asio's operations on a socket ask nothing of its family, so the streams, and all that Beast
+/// makes of them, are compiled for one type alone.
+Result<void> listenOnUnixSocket(State& state) {
+  TRY(listener, UnixListener::open(*state.options.unix_socket));
+  error_code error;
+  state.acceptor.assign(tcp::v4(), listener.releaseDescriptor(), error);
+  state.unix_listener.emplace(std::move(listener));
+  if (error)
+    return fail(ErrorCode::Unavailable,
+                fmt::format("cannot listen on {}: {}", state.options.unix_socket->path.string(),
+                            error.message()));
+  return {};
+}
+
+Result<void> listenOnPort(State& state) {
+  error_code error;
+  const auto address = asio::ip::make_address(state.options.address, error);
+  if (error)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("\"{}\" is not an address to listen on", state.options.address));
+  const tcp::endpoint endpoint(address, state.options.port);
+  state.acceptor.open(endpoint.protocol(), error);
+  if (!error) state.acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) ::fcntl(state.acceptor.native_handle(), F_SETFD, FD_CLOEXEC);
+  if (!error) state.acceptor.bind(endpoint, error);
+  if (!error) state.acceptor.listen(kBacklog, error);
+  if (!error) return {};
+  const auto code =
+      error == asio::error::address_in_use ? ErrorCode::Conflict : ErrorCode::Unavailable;
+  const bool is_elsewhere =
+      error == boost::system::errc::address_not_available;  // no interface of this host has it
+  return fail(Error(code, fmt::format("cannot listen on {}:{}: {}", state.options.address,
+                                      state.options.port, error.message()))
+                  .because(is_elsewhere ? ListenProblem::AddressNotHere : ListenProblem::Other));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<HttpServer>> startHttpServer(asio::any_io_executor executor,
@@ -375,26 +438,7 @@ Result<std::unique_ptr<HttpServer>> startHttpServer(asio::any_io_executor execut
   state->options.max_connections = withinDescriptors(state->options.max_connections);
   state->bodies = std::make_shared<BodyBudget>(state->options.max_bodies_bytes);
   state->tls = std::move(tls);
-  error_code error;
-  const auto address = asio::ip::make_address(state->options.address, error);
-  if (error)
-    return fail(ErrorCode::InvalidInput,
-                fmt::format("\"{}\" is not an address to listen on", state->options.address));
-  const tcp::endpoint endpoint(address, state->options.port);
-  state->acceptor.open(endpoint.protocol(), error);
-  if (!error) state->acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-  if (!error) ::fcntl(state->acceptor.native_handle(), F_SETFD, FD_CLOEXEC);
-  if (!error) state->acceptor.bind(endpoint, error);
-  if (!error) state->acceptor.listen(kBacklog, error);
-  if (error) {
-    const auto code =
-        error == asio::error::address_in_use ? ErrorCode::Conflict : ErrorCode::Unavailable;
-    const bool is_elsewhere =
-        error == boost::system::errc::address_not_available;  // no interface of this host has it
-    return fail(Error(code, fmt::format("cannot listen on {}:{}: {}", state->options.address,
-                                        state->options.port, error.message()))
-                    .because(is_elsewhere ? ListenProblem::AddressNotHere : ListenProblem::Other));
-  }
+  TRY_OK(state->options.unix_socket ? listenOnUnixSocket(*state) : listenOnPort(*state));
   asio::co_spawn(executor, acceptLoop(state), [](const std::exception_ptr&) {});
   return std::make_unique<BeastServer>(std::move(state));
 }

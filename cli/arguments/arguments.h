@@ -53,9 +53,13 @@ inline CLI::App& addGroup(CLI::App& parent, const char* name, const char* help) 
 void addInventoryCommands(CLI::App& app, Invocation& call);
 void addLifecycleCommands(CLI::App& app, Invocation& call);  ///< plan … history, wipe, erase
 void addRecordCommands(CLI::App& app, Invocation& call);     ///< audit, key, cert
+void addSiteCommands(CLI::App& app, Invocation& call);       ///< init, doctor
 void addRolloutCommands(CLI::App& app, Invocation& call);
 void addRunCommands(CLI::App& app, Invocation& call);
 void addMonitorCommands(CLI::App& app, Invocation& call);  ///< monitor, quarantine, console, rma
+void addServerCommands(CLI::App& app, Invocation& call);   ///< server, token
+void addUiCommand(CLI::App& app, Invocation& call);
+void addBackupCommands(CLI::App& app, Invocation& call);   ///< backup, restore, store
 void addBmcCommands(CLI::App& app, Invocation& call);
 void addDiscoverCommands(CLI::App& app, Invocation& call);
 void addFirmwareCommands(CLI::App& app, Invocation& call);

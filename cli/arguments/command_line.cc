@@ -81,12 +81,16 @@ void buildCommandLine(CLI::App& app, Invocation& call, const std::vector<std::st
   app.require_subcommand(1);
   app.fallthrough();
   addGlobalOptions(app, call.options);
+  addSiteCommands(app, call);
   addInventoryCommands(app, call);
   addLifecycleCommands(app, call);
   addRecordCommands(app, call);
+  addBackupCommands(app, call);
   addRolloutCommands(app, call);
   addRunCommands(app, call);
   addMonitorCommands(app, call);
+  addServerCommands(app, call);
+  addUiCommand(app, call);
   addBmcCommands(app, call);
   addDiscoverCommands(app, call);
   addFirmwareCommands(app, call);

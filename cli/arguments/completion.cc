@@ -2,6 +2,7 @@
 #include "cli/arguments/completion.h"
 
 #include "app/names.h"
+#include "base/io/files.h"
 #include "base/version.h"
 #include "cli/exit_code.h"
 #include "cli/tree/completion.h"
@@ -45,6 +46,20 @@ int printManPage(const CLI::App& app, const std::vector<std::string>& words) {
   return kOk;
 }
 
+/// muster.1, and one page for each command: muster-bmc.1.
+int writeManPages(const CLI::App& app, const std::filesystem::path& folder) {
+  const auto tree = commandTree(app);
+  const auto write = [&folder](const CommandInfo& command, const std::string& name) {
+    return io::writeFileAtomic(folder / (name + ".1"), manPage(command, kVersion), 0644);
+  };
+  auto written = write(tree, "muster");
+  for (const auto& command : tree.commands) {
+    if (!written) break;
+    written = write(command, "muster-" + command.name());
+  }
+  return written ? kOk : report(written.error());
+}
+
 }  // namespace
 
 void addCompletionCommands(CLI::App& app, Invocation& call) {
@@ -62,9 +77,16 @@ void addCompletionCommands(CLI::App& app, Invocation& call) {
       [&call, kind] { call.run = [&call, kind] { return printWords(call.options, *kind); }; });
   auto page = std::make_shared<std::vector<std::string>>();
   auto* man = app.add_subcommand("man", "Print a manual page: muster man bmc | man -l -");
-  man->add_option("command", *page, "Of this command; default: of muster");
-  man->callback(
-      [&app, &call, page] { call.run = [&app, page] { return printManPage(app, *page); }; });
+  auto* one = man->add_option("command", *page, "Of this command; default: of muster");
+  auto folder = std::make_shared<std::string>();
+  man->add_option("--all", *folder, "Write the page of each command into this folder instead")
+      ->check(CLI::ExistingDirectory)
+      ->excludes(one);
+  man->callback([&app, &call, page, folder] {
+    call.run = [&app, page, folder] {
+      return folder->empty() ? printManPage(app, *page) : writeManPages(app, *folder);
+    };
+  });
 }
 
 }  // namespace muster::cli

@@ -9,9 +9,11 @@ namespace muster::cli {
 namespace {
 
 void addMonitor(CLI::App& app, Invocation& call) {
-  auto [command, args] = addCommand(
-      app, "monitor", "Run until stopped: poll the nodes, and drain those that must not take jobs",
-      call, monitorNodes);
+  auto [command, args] =
+      addCommand(app, "monitor",
+                 "Run until stopped: poll the nodes, and drain those that must not take jobs; "
+                 "`muster server` does the same and answers the API",
+                 call, monitorNodes);
   command.add_flag("--acknowledge", args.acknowledge,
                    "Close the circuit breakers that stopped the monitor from draining nodes");
   command.add_option("--reason", args.reason,

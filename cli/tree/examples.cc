@@ -11,6 +11,9 @@ namespace muster::cli {
 namespace {
 
 constexpr std::array kExamples{
+    Example{"init",
+            "muster init --name hall-2 --network 10.20.0.0/16 --bmc-network 10.20.250.0/24"},
+    Example{"doctor", "muster doctor"},
     Example{"inventory check", "muster inventory check"},
     Example{"inventory show", "muster inventory show --json"},
     Example{"inventory schema", "muster inventory schema"},
@@ -49,6 +52,11 @@ constexpr std::array kExamples{
     Example{"rollout resume", "muster rollout resume"},
     Example{"rollout rollback", "muster rollout rollback"},
     Example{"monitor", "muster monitor"},
+    Example{"server", "muster server --listen 10.20.0.1:9443"},
+    Example{"ui", "muster ui"},
+    Example{"token create", "muster token create ci --role robot --pools batch --hours 720"},
+    Example{"token list", "muster token list"},
+    Example{"token revoke", "muster token revoke ci"},
     Example{"quarantine list", "muster quarantine list"},
     Example{"quarantine add", "muster quarantine add gpu017 --reason \"GPU 3 falls off the bus\""},
     Example{"quarantine remove", "muster quarantine remove gpu017 --reason \"GPU 3 was replaced\""},
@@ -57,6 +65,10 @@ constexpr std::array kExamples{
             "muster pool override gpu017 --reason \"agreed with anna: firmware first\""},
     Example{"console", "muster console gpu017 --last"},
     Example{"rma", "muster rma gpu017 --out gpu017.tar.zst"},
+    Example{"backup",
+            "muster backup /srv/backup/site.muster --passphrase-file /etc/muster/secrets/backup"},
+    Example{"restore", "muster restore /srv/backup/site.muster"},
+    Example{"store check", "muster store check"},
     Example{"completion bash", "muster completion bash > /etc/bash_completion.d/muster"},
     Example{"completion zsh", "muster completion zsh > \"${fpath[1]}/_muster\""},
     Example{"completion fish", "muster completion fish > ~/.config/fish/completions/muster.fish"},

@@ -3,9 +3,11 @@
 #pragma once
 
 #include "inventory/model/package_archive.h"
+#include "wire/host_settings.h"
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,7 @@ struct Driver {
   std::vector<std::string> services;  ///< systemd units that must be enabled and active
   std::map<std::string, std::string>
       fabric_manager;  ///< keys of fabricmanager.cfg and their values; all others stay as packaged
+  std::optional<wire::HostSettings> host;  ///< what a site wants of the system; nullopt: nothing
 };
 
 }  // namespace muster::inventory

@@ -80,6 +80,7 @@ std::optional<Cluster> build(std::string_view yaml, const std::filesystem::path&
   checkRules(declaration.cluster, nodes, *root, reader);
   checkMachines(declaration.cluster, nodes, *root, reader);
   checkNodeNetworks(declaration.cluster, nodes, *root, reader);
+  checkTopologyFiles(declaration.cluster, nodes, *root, reader);
   if (diagnostics.hasErrors()) return std::nullopt;
   Cluster cluster = std::move(declaration.cluster);
   cluster.folder = folder;

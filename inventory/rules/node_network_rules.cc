@@ -7,6 +7,7 @@
 #include "inventory/model/networks.h"
 #include "inventory/model/node_network.h"
 #include "inventory/model/profile.h"
+#include "inventory/model/special_networks.h"
 #include "inventory/parse/hostlist.h"
 #include "inventory/parse/suggest.h"
 #include "inventory/schema/binding.h"
@@ -194,16 +195,15 @@ class ProfileLinks {
   }
 
   void mtuOf(const DeclaredLink& link) {
-    const bool v6 =
-        std::any_of(link.addresses.begin(), link.addresses.end(), [&](const std::string& name) {
-          const auto* network = networkNamed(cluster_, name);
-          return network && network->cidr6;
-        });
+    const auto networks = networksOf(link);
+    const bool v6 = std::any_of(networks.begin(), networks.end(),
+                                [](const Network* network) { return network->cidr6.has_value(); });
     constexpr int kLeastIpv6 = 1280;
     if (v6 && mtu(link) < kLeastIpv6)
       reader_.error(of(link, "mtu"),
                     fmt::format("{} has IPv6 and an MTU of {}", link.name, mtu(link)),
                     "IPv6 needs 1280 bytes or more");
+    mtusOfNetworks(link, networks);
     for (const auto& vlan : spec_.vlans) {
       if (&vlan != &link) continue;
       const auto* below = spec_.find(vlan.link);
@@ -213,6 +213,28 @@ class ProfileLinks {
                                   mtu(vlan), vlan.name, mtu(*below), below->name),
                       fmt::format("write mtu: {} for {} too", mtu(vlan), below->name));
     }
+  }
+
+  /// An interface has one MTU, and a packet as large as it must fit on each of its networks.
+  void mtusOfNetworks(const DeclaredLink& link, const std::vector<const Network*>& networks) {
+    const Network *least = nullptr, *most = nullptr;
+    for (const auto* network : networks) {
+      if (!network->mtu) continue;
+      if (!least || *network->mtu < *least->mtu) least = network;
+      if (!most || *network->mtu > *most->mtu) most = network;
+    }
+    if (!least) return;
+    if (link.mtu && *link.mtu > *least->mtu)
+      reader_.error(of(link, "mtu"),
+                    fmt::format("the MTU {} of {} is above the {} of its network {}", *link.mtu,
+                                link.name, *least->mtu, least->name),
+                    "lower it, or raise the network's where all its switches carry it");
+    else if (!link.mtu && *least->mtu != *most->mtu)
+      reader_.error(of(link, "addresses"),
+                    fmt::format("{} is on network {} with an MTU of {} and on {} with {}",
+                                link.name, least->name, *least->mtu, most->name, *most->mtu),
+                    fmt::format("write mtu: {} for it, or put the networks on VLANs of their own",
+                                *least->mtu));
   }
 
   void addressesOf(const DeclaredLink& link) {
@@ -245,6 +267,7 @@ class ProfileLinks {
 
   void routesOf(const DeclaredLink& link) {
     const Value& list = of(link, "routes");
+    std::set<std::pair<std::string, int>> seen;
     for (std::size_t i = 0; i < link.routes.size(); ++i) {
       const auto& route = link.routes[i];
       const Value& where = i < list.items.size() ? list.items[i] : list;
@@ -254,6 +277,17 @@ class ProfileLinks {
                                   route.to.str()),
                       "name a gateway of the same family");
         continue;
+      }
+      if (route.to.network && route.to.network->prefix_bits > 0) {
+        if (const auto special = specialNetworkIn(*route.to.network); !special.empty())
+          reader_.error(place(where, "to"),
+                        fmt::format("the route to {} reaches into {}", route.to.str(), special),
+                        "name a network of machines, or default");
+        if (!seen.emplace(route.to.str(), route.metric).second)
+          reader_.error(where,
+                        fmt::format("the route to {} is there twice on {}: the kernel takes one",
+                                    route.to.str(), link.name),
+                        "remove one, or give one a metric");
       }
       wayToController(link, route, where);
       const auto networks = networksOf(link);
@@ -341,7 +375,10 @@ class ProfileLinks {
 /// What is given to nodes: each thing once.
 class GivenToNodes {
  public:
-  GivenToNodes(const Cluster& cluster, Reader& reader) : cluster_(cluster), reader_(reader) {}
+  GivenToNodes(const Cluster& cluster, const Value& root, Reader& reader)
+      : cluster_(cluster), reader_(reader) {
+    for (const Network& network : cluster.networks) servers(network, root);
+  }
 
   /// Of a node with a network of its own, or without one.
   void add(const DeclaredNode& declared) {
@@ -367,8 +404,15 @@ class GivenToNodes {
         once(macs_, link.mac, "MAC", node);
       if (!link.switch_name.empty())
         once(ports_, fmt::format("{} {}", link.switch_name, link.switch_port), "switch port", node);
-      for (const auto& address : link.addresses)
-        once(addresses_, address.substr(0, address.find('/')), "address", node);
+      for (const auto& written : link.addresses) {
+        const auto address = written.substr(0, written.find('/'));
+        once(addresses_, address, "address", node);
+        if (const auto server = servers_.find(address); server != servers_.end())
+          error(node,
+                fmt::format("the address {} of {} is that of {}", address, node.name.str(),
+                            server->second),
+                "give the node another one by addresses, or move the pool's base");
+      }
     }
     bmc(node);
   }
@@ -394,6 +438,22 @@ class GivenToNodes {
 
  private:
   using Givers = std::map<std::string, const Node*>;
+
+  /// Whose addresses no node may have. The controller's own address is there on every network, and
+  /// means something where muster listens or where somebody wrote it.
+  void servers(const Network& network, const Value& root) {
+    const Value& map = place(place(root, "networks"), network.name);
+    const auto add = [&](const Ipv4& address, std::string_view what) {
+      servers_.emplace(address.str(), fmt::format("the {} of network {}", what, network.name));
+    };
+    if (network.name == kProvisioning || map.find("controller") || map.find("controllers"))
+      for (const auto address : controllersOf(network)) add(address, "controller");
+    for (const auto address : network.dns) add(address, "name server");
+    for (const auto& server : network.boot_servers)
+      if (server.tftp) add(*server.tftp, "boot server");
+    for (const auto& subnet : network.subnets)
+      for (const auto address : subnet.dns) add(address, "name server");
+  }
 
   void once(Givers& given, const std::string& what, std::string_view kind, const Node& node) {
     auto [first, fresh] = given.emplace(what, &node);
@@ -432,6 +492,7 @@ class GivenToNodes {
   const Cluster& cluster_;
   Reader& reader_;
   Givers macs_, addresses_, ports_, bmcs_;
+  std::map<std::string, std::string> servers_;  ///< what it is, by address
   std::map<std::string, std::vector<const Node*>> problems_;
 };
 
@@ -473,7 +534,7 @@ void checkNodeNetworks(const Cluster& cluster, const DeclaredNodes& nodes, const
            (profile != cluster.profiles.end() && profile->second.network.has_value());
   });
   if (!any) return;
-  GivenToNodes given(cluster, reader);
+  GivenToNodes given(cluster, root, reader);
   for (const auto& declared : nodes.nodes)
     if (!bad.contains(declared.node.profile)) given.add(declared);
   given.report();

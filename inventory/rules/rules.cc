@@ -43,7 +43,9 @@ class Rules {
     undeclaredBmcs();
     for (const auto& [name, profile] : cluster_.profiles) {
       imageAndDisk(profile);
-      oneFabricManager(profile);
+      oneDriverWith(profile, "keys of Fabric Manager",
+                    [](const Driver& driver) { return !driver.fabric_manager.empty(); });
+      oneDriverWith(profile, "host", [](const Driver& driver) { return driver.host.has_value(); });
     }
     signedBootBesideOthers();
     for (const auto& [name, fabric] : cluster_.fabrics) fabricMembers(fabric);
@@ -115,17 +117,17 @@ class Rules {
           "remove it, or choose an image of another kind");
   }
 
-  /// A node has one fabricmanager.cfg.
-  void oneFabricManager(const Profile& profile) {
+  /// A node has one fabricmanager.cfg, and one site that it is of.
+  template <class Has>
+  void oneDriverWith(const Profile& profile, std::string_view what, Has has) {
     std::string_view first;
     for (const Value& item : at({"profiles", profile.name, "drivers"}).items) {
       const auto driver = cluster_.drivers.find(item.text);
-      if (driver == cluster_.drivers.end() || driver->second.fabric_manager.empty()) continue;
+      if (driver == cluster_.drivers.end() || !has(driver->second)) continue;
       if (!first.empty())
-        reader_.error(
-            item,
-            fmt::format("the drivers {} and {} both set keys of Fabric Manager", first, item.text),
-            "say them in one driver, or give each profile one of these");
+        reader_.error(item,
+                      fmt::format("the drivers {} and {} both set {}", first, item.text, what),
+                      "say them in one driver, or give each profile one of these");
       first = driver->first;
     }
   }

@@ -10,6 +10,7 @@ namespace muster::inventory {
 const ObjectSpec* imageSpec();
 const ObjectSpec* driverSpec();
 const ObjectSpec* archiveSpec();
+const ObjectSpec* hostSettingsSpec();
 const ObjectSpec* baselineSpec();
 const ObjectSpec* unavailabilitySpec();
 /// The table of a whole change file.

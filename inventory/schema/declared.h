@@ -70,5 +70,8 @@ void checkMachines(const Cluster& cluster, const DeclaredNodes& nodes, const Val
 /// Rules of nodes' own networks. (node_network_rules.cc)
 void checkNodeNetworks(const Cluster& cluster, const DeclaredNodes& nodes, const Value& root,
                        Reader& reader);
+/// Rules of fabrics whose cables come from a discovery. (topology_rules.cc)
+void checkTopologyFiles(const Cluster& cluster, const DeclaredNodes& nodes, const Value& root,
+                        Reader& reader);
 
 }  // namespace muster::inventory

@@ -94,6 +94,8 @@ std::map<std::string, std::string> impliedProbes(const Driver& driver) {
   if (!driver.preset.empty())
     for (const auto& module : driver.modules) probes["module." + module] = "loaded";
   for (const auto& service : driver.services) probes["service." + service] = "active";
+  if (driver.host && !driver.host->serial_console.empty())
+    probes["service.serial-getty@" + driver.host->serial_console] = "active";
   if (driver.build != ModuleBuild::Packaged)
     for (const auto& module : driver.modules)
       probes["module-file." + module] = driver.build == ModuleBuild::Dkms ? "dkms" : "packaged";

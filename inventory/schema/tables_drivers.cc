@@ -148,14 +148,34 @@ void checkManagerKeys(const Driver& driver, const Value& map, Reader& reader) {
                      didYouMean(key.text, {kManagerKeys.begin(), kManagerKeys.end()}));
 }
 
+/// Nothing but a program of these packages loads the crash kernel; the image may have it too.
+void checkCrashKernel(const Driver& driver, const Value& map, Reader& reader) {
+  if (!driver.host || driver.host->crash_kernel.empty()) return;
+  for (const auto& argument : driver.kernel_args)
+    if (argument.starts_with("crashkernel="))
+      reader.error(place(map, "kernel_args"),
+                   fmt::format("{} and host.crash_kernel reserve memory twice", argument),
+                   "keep crash_kernel");
+  const bool loads = std::ranges::any_of(driver.packages, [](const std::string& package) {
+    const auto name = std::string_view(package).substr(0, package.find('='));
+    return name == "kdump-tools" || name == "kexec-tools" || name == "kdump-utils";
+  });
+  if (!loads)
+    reader.warning(place(place(map, "host"), "crash_kernel"),
+                   "no package of this driver loads a crash kernel",
+                   "add kdump-tools (Debian, Ubuntu) or kexec-tools (EL) to packages, unless the "
+                   "image has it");
+}
+
 void checkDriver(Driver& driver, const Value& map, Reader& reader) {
   if (const auto* preset = findPreset(driver.preset)) applyPreset(driver, *preset);
   checkFabricManager(driver, map, reader);
   checkManagerKeys(driver, map, reader);
+  checkCrashKernel(driver, map, reader);
   for (const auto& [probe, glob] : impliedProbes(driver))
     if (!driver.verify.empty() || driver.packages.empty()) driver.verify.emplace(probe, glob);
   const bool settings = !driver.sysctl.empty() || !driver.kernel_args.empty() ||
-                        !driver.module_options.empty();  // proven by their files' digest
+                        !driver.module_options.empty() || driver.host;  // proven by what they are
   if (driver.verify.empty() && !settings)
     reader.warning(
         map,
@@ -213,6 +233,8 @@ ObjectSpec make_driverSpec() {
                 "Keys of fabricmanager.cfg and their values, for the preset fabric-manager; all "
                 "others stay as packaged. A change restarts "
                 "Fabric Manager, on a drained node.")
+      .optional("host", &Driver::host, object(hostSettingsSpec),
+                "Clock, certificate authorities, proxies, users, crash kernel, serial console.")
       .optional("verify", &Driver::verify, mapOf(text(kGlob), kProbe),
                 "What must be *running*: probe to glob of its version. Probes: nvml.driver, "
                 "kernel, rdma.devices, module.NAME (its value: "

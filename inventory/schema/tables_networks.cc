@@ -3,6 +3,7 @@
 // racks.
 #include "base/ip_address.h"
 #include "inventory/model/networks.h"
+#include "inventory/model/special_networks.h"
 #include "inventory/schema/binding.h"
 #include "inventory/schema/declared.h"
 #include "inventory/schema/formats.h"
@@ -22,7 +23,7 @@ constexpr TextFormat kPlaceName{"a name of at most 32 lower-case letters, digits
 constexpr TextFormat kCidr6{"an IPv6 network in CIDR form", R"(^[0-9a-fA-F:]+/\d{1,3}$)",
                             "fd00:30::/64", acceptAny};
 constexpr TextFormat kIpv6{"an IPv6 address", "^[0-9a-fA-F:]+$", "fd00:30::1", acceptAny};
-constexpr int kMinNetworkMtu = 576, kMaxNetworkMtu = 9'978;
+constexpr int kMinNetworkMtu = 576, kMaxNetworkMtu = 9'978, kMinIpv6Mtu = 1'280;
 
 constexpr std::size_t kMaxControllers = 8;  ///< as agents take them
 
@@ -68,6 +69,15 @@ void checkInside(const Net& network, Ipv4 address, std::string_view what, const 
                  fmt::format("the {} {} is the network's {} address", what, address.str(),
                              address.value() == first ? "own" : "broadcast"),
                  "use a host address");
+}
+
+/// Also of 0.0.0.0/0, which holds them all.
+void checkSpecial(const IpNetwork& network, const Value& where, Reader& reader) {
+  if (const auto special = specialNetworkIn(network); !special.empty())
+    reader.error(where,
+                 fmt::format("the network {} reaches into {}, where no node can have an address",
+                             network.str(), special),
+                 "use a private network, as 10.20.0.0/16 or fd00:20::/64");
 }
 
 template <class Net>
@@ -155,6 +165,7 @@ ObjectSpec make_subnetSpec() {
                 "The racks that are here: a node of theirs with an address elsewhere is an error.")
       .printsAlways({"dns", "image_mirrors", "boot_server", "racks"})
       .check([](Subnet& subnet, const Value& map, Reader& reader) {
+        checkSpecial(subnet.cidr, place(map, "cidr"), reader);
         checkInside(subnet, subnet.gateway, "gateway", place(map, "gateway"), reader);
         checkRange(subnet, subnet.gateway, place(map, "range"), reader);
       })
@@ -242,6 +253,13 @@ void checkControllers(Network& network, const Value& map, const Value& range, Re
 void checkIpv6(const Network& network, const Value& map, Reader& reader) {
   if (network.cidr6 && network.cidr6->network.isV4())
     reader.error(place(map, "cidr6"), "cidr6 is an IPv4 network", "write it as cidr");
+  else if (network.cidr6)
+    checkSpecial(*network.cidr6, place(map, "cidr6"), reader);
+  if (network.cidr6 && network.mtu && *network.mtu < kMinIpv6Mtu)
+    reader.error(
+        place(map, "mtu"),
+        fmt::format("the network {} has IPv6 and an MTU of {}", network.name, *network.mtu),
+        fmt::format("IPv6 needs {} bytes or more (RFC 8200)", kMinIpv6Mtu));
   if (!network.gateway6) return;
   if (network.gateway6->isV4())
     reader.error(place(map, "gateway6"), "gateway6 is an IPv4 address", "write it as gateway");
@@ -275,6 +293,7 @@ void checkPool(const Network& network, const Value& map, Reader& reader) {
 }
 
 void checkNetwork(Network& network, const Value& map, Reader& reader) {
+  checkSpecial(network.cidr, place(map, "cidr"), reader);
   checkIpv6(network, map, reader);
   checkPool(network, map, reader);
   if (network.gateway)

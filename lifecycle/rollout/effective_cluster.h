@@ -30,6 +30,8 @@ class EffectiveCluster {
   EffectiveCluster(const EffectiveCluster&) = delete;
 
   const inventory::Cluster& cluster() const { return cluster_; }
+  /// Of the inventory alone, whatever lies over it.
+  const std::string& declaredDigest() const { return declared_digest_; }
 
   /// Makes a change known; no node is changed yet. Changes lie on each other in the order in which
   /// they are added.

@@ -38,9 +38,18 @@ std::map<std::string, std::string> osFiles(const inventory::Driver& driver) {
     auto& text = files[fmt::format("etc/sysctl.d/90-muster-{}.conf", driver.name)] = head(driver);
     for (const auto& [key, value] : driver.sysctl) text += fmt::format("{} = {}\n", key, value);
   }
-  if (!driver.kernel_args.empty())
+  auto arguments = driver.kernel_args;
+  if (driver.host && !driver.host->crash_kernel.empty())
+    arguments.push_back("crashkernel=" + driver.host->crash_kernel);
+  if (driver.host && !driver.host->serial_console.empty())  // the last one is /dev/console
+    arguments.push_back(
+        fmt::format("console={},{}", driver.host->serial_console, driver.host->serial_baud));
+  if (!arguments.empty())
     files[fmt::format("etc/muster/kernel-args.d/{}", driver.name)] =
-        fmt::format("{}\n", fmt::join(driver.kernel_args, " "));
+        fmt::format("{}\n", fmt::join(arguments, " "));
+  if (driver.host)
+    files[fmt::format("{}/{}.json", wire::kHostSettingsFolder, driver.name)] =
+        wire::toJson(*driver.host);
   std::string pins;
   for (const auto& package : driver.packages)
     if (const auto equals = package.find('='); equals != std::string::npos)
@@ -77,6 +86,8 @@ wire::DriverParams driverParams(const inventory::Driver& driver, const std::stri
   params.verify = probesOf(driver);
   params.files = osFiles(driver);
   params.services = driver.services;
+  if (driver.host && !driver.host->serial_console.empty())
+    params.services.push_back("serial-getty@" + driver.host->serial_console);
   params.kernel = driver.kernel;
   if (driver.build == inventory::ModuleBuild::Dkms) params.build = "dkms";
   for (const auto& archive : driver.archives) {

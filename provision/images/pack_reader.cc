@@ -75,17 +75,37 @@ class ChunkReader {
 
 }  // namespace
 
+namespace {
+
+/// Only a regular file: opening a FIFO would wait for ever. Errors: NotFound, Corrupt
+Result<io::Fd> openPack(const std::filesystem::path& pack) {
+  io::Fd fd(::open(pack.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.valid())
+    return fail(ErrorCode::NotFound,
+                fmt::format("cannot open {}: {}", pack.string(), std::strerror(errno)));
+  struct stat info{};
+  if (::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode))
+    return fail(ErrorCode::Corrupt,
+                fmt::format("{} is no regular file; `muster image verify` shows what else is "
+                            "damaged, then build or import the image again",
+                            pack.string()));
+  return fd;
+}
+
+}  // namespace
+
 std::vector<std::string> wrongChunks(const PackIndex& index, const std::filesystem::path& pack,
                                      unsigned threads) {
-  const io::Fd fd(::open(pack.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto fd = openPack(pack);
+  if (!fd) return {fd.error().text()};
   struct stat info{};
-  if (!fd.valid() || ::fstat(fd.get(), &info) != 0)
-    return {fmt::format("cannot open {}: {}", pack.string(), std::strerror(errno))};
+  if (::fstat(fd->get(), &info) != 0)
+    return {fmt::format("cannot look at {}: {}", pack.string(), std::strerror(errno))};
   std::map<std::size_t, std::string> found;
   std::mutex mutex;
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
-    ChunkReader reader(index, fd.get());
+    ChunkReader reader(index, fd->get());
     for (std::size_t i = next++; i < index.chunks.size(); i = next++) {
       const auto read = reader.read(i);
       const std::lock_guard guard(mutex);
@@ -112,10 +132,7 @@ std::vector<std::string> wrongChunks(const PackIndex& index, const std::filesyst
 
 Result<void> unpack(const PackIndex& index, const std::filesystem::path& pack,
                     const std::filesystem::path& raw) {
-  const io::Fd in(::open(pack.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!in.valid())
-    return fail(ErrorCode::NotFound,
-                fmt::format("cannot open {}: {}", pack.string(), std::strerror(errno)));
+  TRY(in, openPack(pack));
   const io::Fd out(::open(raw.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!out.valid() || ::ftruncate(out.get(), static_cast<off_t>(index.size_bytes)) != 0)
     return fail(ErrorCode::Unavailable,

@@ -4,11 +4,14 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/drivers.h"
 #include "inventory/model/fabric.h"
+#include "inventory/model/images.h"
 #include "inventory/model/profile.h"
 #include "validate/checks/check_row.h"
 #include "validate/gates.h"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 namespace muster::validate {
 namespace {
@@ -37,6 +40,27 @@ TEST(Gates, gpuGroupAsksForTheProfilesExpectations) {
   EXPECT_EQ(checks->at(2).params, R"({"count":8})");
   const auto medium = localChecks(cluster, profile, {"g", inventory::GateLevel::Medium, {"gpu"}});
   EXPECT_EQ(medium->size(), checks->size() + 1) << "muster-burn takes minutes";
+}
+
+TEST(Gates, theBootOrderIsAskedWhereTheInstallationMendsIt) {
+  inventory::Cluster cluster;
+  cluster.images["noble"].kind = inventory::ImageKind::RootFs;
+  cluster.images["whole"].kind = inventory::ImageKind::Disk;
+  inventory::Profile profile;
+  const auto asked = [&] {
+    const auto checks =
+        localChecks(cluster, profile, {"g", inventory::GateLevel::Quick, {"system"}});
+    return std::ranges::any_of(*checks,
+                               [](const auto& check) { return check.id == "system.boot-order"; });
+  };
+  EXPECT_FALSE(asked()) << "no image";
+  profile.image = "noble";
+  EXPECT_TRUE(asked());
+  profile.boot = inventory::BootMode::Bios;
+  EXPECT_FALSE(asked());
+  profile.boot = inventory::BootMode::Uefi;
+  profile.image = "whole";
+  EXPECT_FALSE(asked()) << "it brings a loader of its own";
 }
 
 TEST(Gates, amdGpusAreAskedByTheirOwnCheck) {

@@ -115,6 +115,7 @@ Verdict checkSystemTime(const nlohmann::json& params, const Host& host);       /
 Verdict checkSystemKernelLog(const nlohmann::json& params, const Host& host);  ///< {}
 Verdict checkSystemDimms(const nlohmann::json& params, const Host& host);      ///< {max_corrected}
 Verdict checkSystemNuma(const nlohmann::json& params, const Host& host);       ///< {}
+Verdict checkSystemBootOrder(const nlohmann::json& params, const Host& host);  ///< {}
 Verdict checkSystemNetwork(const nlohmann::json& params, const Host& host);    ///< {}
 Verdict checkSystemTuning(const nlohmann::json& params, const Host& host);     ///< {NAME: value}
 Verdict checkSystemIdle(const nlohmann::json& params, const Host& host);       ///< {max_us}

@@ -290,5 +290,100 @@ TEST_F(NodeNetworkRulesTest, allAtOnceWithTheirPlaces) {
                   AllOf(StartsWith("cluster.yaml:32:36:"), HasSubstr("data0 is a member"))));
 }
 
+/// 0.0.0.0/0 overlaps everything, and was taken for a network that could not be read.
+TEST_F(NodeNetworkRulesTest, networksLieWhereMachinesCanBe) {
+  const auto cidr = [&](std::string_view text) {
+    return lines(
+        loadYaml(with("storage: {cidr: 10.30.0.0/16", "storage: {cidr: " + std::string(text))));
+  };
+  EXPECT_THAT(cidr("10.30.0.0/16"), IsEmpty());
+  EXPECT_THAT(cidr("0.0.0.0/0"),
+              Contains(AllOf(HasSubstr("cluster.yaml:6:19"),
+                             HasSubstr("the network 0.0.0.0/0 reaches into 0.0.0.0/8"))));
+  for (const char* text : {"0.0.0.0/8", "0.0.0.0/1", "127.0.0.0/24", "169.254.0.0/16",
+                           "224.0.0.0/24", "239.1.0.0/16", "255.0.0.0/8", "126.0.0.0/7"})
+    EXPECT_THAT(cidr(text), Contains(HasSubstr("where no node can have an address"))) << text;
+  for (const char* text : {"::/0", "::/127", "fe80::/64", "ff02::/16", "::ffff:0:0/96", "f000::/4"})
+    EXPECT_THAT(cidr("10.30.0.0/16, cidr6: \"" + std::string(text) + "\""),
+                Contains(HasSubstr("reaches into")))
+        << text;
+  EXPECT_THAT(cidr("10.30.0.0/16, cidr6: \"2001:db8::/32\""), IsEmpty());
+  EXPECT_THAT(lines(loadYaml(with("    dhcp: {mode: authoritative",
+                                  "    subnets: {row-a: {cidr: 127.0.0.0/8, gateway: 127.0.0.1}}\n"
+                                  "    dhcp: {mode: authoritative"))),
+              Contains(HasSubstr("127.0.0.0/8 (loopback)")));
+}
+
+TEST_F(NodeNetworkRulesTest, ipv6NeedsItsLeastMtuOnEveryNetwork) {
+  EXPECT_THAT(sayingOf(with("cidr6: \"fd00:30::/64\", mtu: 9000",
+                            "cidr6: \"fd00:30::/64\", mtu: 1279", yaml())),
+              Contains(AllOf(HasSubstr("the network storage has IPv6 and an MTU of 1279"),
+                             HasSubstr("1280 bytes or more"))));
+  const auto provisioning =
+      with("    gateway: 10.20.0.254\n",
+           "    gateway: 10.20.0.254\n    cidr6: \"fd00:20::/64\"\n"
+           "    pool: {base6: \"fd00:20::\"}\n",
+           changed("boot: {match: provisioning}", "boot: {match: provisioning, mtu: 1000}"));
+  EXPECT_THAT(sayingOf(provisioning), ElementsAre(HasSubstr("boot has IPv6 and an MTU of 1000")))
+      << "the provisioning address is never named in addresses";
+}
+
+TEST_F(NodeNetworkRulesTest, aLinkHasOneMtuForAllItsNetworks) {
+  EXPECT_THAT(saying("link: bond0, addresses", "link: bond0, mtu: 9000, addresses"), IsEmpty());
+  EXPECT_THAT(
+      sayingOf(with("mtu: 9000, dns", "mtu: 4000, dns",
+                    changed("link: bond0, addresses", "link: bond0, mtu: 9000, addresses"))),
+      ElementsAre(AllOf(HasSubstr("the MTU 9000 of stor is above the 4000 of its network "
+                                  "storage"),
+                        HasSubstr("lower it"))));
+  const auto two = [&](std::string_view keys) {
+    return sayingOf(
+        with("  storage: {",
+             "  backup: {cidr: 10.31.0.0/16, mtu: 1500, dhcp: {mode: "
+             "none}, pool: {base: 10.31.0.0}}\n  storage: {",
+             changed("addresses: [storage]", "addresses: [storage, backup]" + std::string(keys))));
+  };
+  EXPECT_THAT(two(""), ElementsAre(AllOf(HasSubstr("stor is on network backup with an MTU of 1500 "
+                                                   "and on storage with 9000"),
+                                         HasSubstr("write mtu: 1500"))));
+  EXPECT_THAT(two(", mtu: 1500"), IsEmpty());
+}
+
+TEST_F(NodeNetworkRulesTest, aRouteIsOnALinkOnceAndLeadsToMachines) {
+  const auto with_routes = [&](std::string_view routes) {
+    return saying("addresses: [storage]",
+                  "addresses: [storage], routes: [" + std::string(routes) + "]");
+  };
+  EXPECT_THAT(with_routes("{to: 10.40.0.0/16, via: 10.30.0.1}, {to: 10.40.0.0/16, via: 10.30.0.2}"),
+              ElementsAre(AllOf(HasSubstr("the route to 10.40.0.0/16 is there twice on stor"),
+                                HasSubstr("give one a metric"))));
+  EXPECT_THAT(with_routes("{to: 10.40.0.0/16, via: 10.30.0.1}, "
+                          "{to: 10.40.0.0/16, via: 10.30.0.2, metric: 100}"),
+              IsEmpty());
+  EXPECT_THAT(with_routes("{to: 127.0.0.0/8, via: 10.30.0.1}"),
+              ElementsAre(HasSubstr("reaches into 127.0.0.0/8 (loopback)")));
+  EXPECT_THAT(with_routes("{to: 239.0.0.0/8, via: 10.30.0.1}"),
+              ElementsAre(HasSubstr("224.0.0.0/4 (multicast)")));
+}
+
+TEST_F(NodeNetworkRulesTest, noNodeHasTheAddressOfAServer) {
+  const auto own = [&](std::string_view address, const std::string& text = yaml()) {
+    return sayingOf(with("address: 10.20.2.1,",
+                         "address: 10.20.2.1, addresses: \"storage=" + std::string(address) + "\",",
+                         text));
+  };
+  EXPECT_THAT(own("10.30.0.53"),
+              ElementsAre(AllOf(HasSubstr("the address 10.30.0.53 of login1 is that of the name "
+                                          "server of network storage"),
+                                HasSubstr("give the node another one"))));
+  EXPECT_THAT(own("10.30.0.1"), IsEmpty()) << "muster does not listen there";
+  EXPECT_THAT(own("10.30.0.9", with("storage: {cidr: 10.30.0.0/16",
+                                    "storage: {cidr: 10.30.0.0/16, controller: 10.30.0.9", yaml())),
+              ElementsAre(HasSubstr("is that of the controller of network storage")));
+  EXPECT_THAT(sayingOf(with("dns: [10.30.0.53]", "dns: [10.30.1.2]", yaml())),
+              ElementsAre(HasSubstr("the address 10.30.1.2 of gpu002 is that of the name server")))
+      << "by a pool";
+}
+
 }  // namespace
 }  // namespace muster::inventory

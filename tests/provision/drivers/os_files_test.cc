@@ -36,6 +36,23 @@ TEST(OsFiles, areRenderedWholeAndInOrder) {
   EXPECT_EQ(files.size(), 4u);
 }
 
+TEST(OsFiles, aSitesSettingsTravelAsOneFileAndAreAskedFor) {
+  inventory::Driver site;
+  site.name = "site";
+  site.host.emplace();
+  site.host->time_servers = {"10.20.0.1"};
+  site.host->crash_kernel = "512M";
+  site.host->serial_console = "ttyS1";
+  const auto files = osFiles(site);
+  EXPECT_EQ(files.at("etc/muster/kernel-args.d/site"), "crashkernel=512M console=ttyS1,115200\n");
+  EXPECT_EQ(files.at("etc/muster/host.d/site.json"), wire::toJson(*site.host));
+  EXPECT_EQ(probesOf(site).at("host.site"), "as-declared");
+  EXPECT_THAT(driverParams(site, "https://10.20.0.1:8443", "").services,
+              ::testing::ElementsAre("serial-getty@ttyS1"));
+  site.host->time_servers = {"10.20.0.2"};
+  EXPECT_NE(osFiles(site), files);
+}
+
 TEST(OsFiles, aPlainDriverHasNoneAndKeepsItsFacet) {
   inventory::Driver plain;
   plain.name = "rdma";

@@ -5,6 +5,8 @@
 #include "inventory/model/images.h"
 #include "kept_images.h"
 
+#include <sys/stat.h>
+
 namespace muster::provision {
 namespace {
 
@@ -90,6 +92,19 @@ TEST_F(ImageDiffTest, aDamagedImageIsNamed) {
   const auto found = diff(a, b);
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code(), ErrorCode::Corrupt);
+}
+
+/// Whoever opens a FIFO waits for the other end.
+TEST_F(ImageDiffTest, aFifoInPlaceOfAPackIsNamed) {
+  const auto a = declared("a"), b = declared("b");
+  const auto built = buildTree(a, tree("one", "1.0", "6.1"));
+  buildTree(b, tree("two", "2.0", "6.1"));
+  std::filesystem::remove(built.pack);
+  ASSERT_EQ(::mkfifo(built.pack.c_str(), 0600), 0);
+  const auto found = diff(a, b);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code(), ErrorCode::Corrupt);
+  EXPECT_NE(found.error().str().find("is no regular file"), std::string::npos);
 }
 
 }  // namespace

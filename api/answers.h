@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What several resources share: the forms of nodes, pages of lists, and what is in a scope.
+#pragma once
+
+#include "api/route.h"
+#include "api/site_reader.h"
+#include "app/pool_holds.h"
+#include "lifecycle/model/quarantine.h"
+
+#include <string>
+#include <vector>
+
+namespace muster::inventory {
+struct Cluster;
+}
+
+namespace muster::api {
+
+inline constexpr std::int64_t kDefaultPage = 1'000, kMaxPage = 20'000;
+
+/// `limit` and `cursor`, for the tables of routes.
+std::vector<Field> withPages(std::vector<Field> fields);
+inline const Field kNameField{"name", Kind::Text, "A node of the inventory", true};
+
+nlohmann::json nodeJson(const app::NodeStatus& node, const std::string& pool_name);
+nlohmann::json quarantineJson(const NodeName& node, const lifecycle::QuarantineEntry& entry);
+nlohmann::json holdJson(const app::PoolHold& hold);
+
+/// {"items": …, "total": …}
+Answer list(nlohmann::json items);
+/// The part of `all` that limit and cursor (a place in it) ask for. Errors: 400
+Reply page(const Call& call, std::vector<nlohmann::json> all);
+
+/// The declared node, when it is in the caller's scope. Errors: 404
+std::expected<const inventory::Node*, Problem> nodeOf(app::Session& session, const Call& call,
+                                                      const std::string& name);
+/// Whether the caller sees what is said of this subject: of @cluster only who has the whole site.
+bool sees(const inventory::Cluster& cluster, const Call& call, const std::string& subject);
+/// Errors: 404 (names the first node that is not in the scope, or not in the inventory)
+std::expected<void, Problem> requireInScope(SiteReader& reader, const Call& call,
+                                            const std::string& hostlist);
+/// Errors: 404 (no such thing; what there is)
+Problem noSuch(std::string_view what, const std::string& name, const std::string& there_are);
+
+}  // namespace muster::api

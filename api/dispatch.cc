@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/dispatch.h"
+
+#include "app/actor.h"
+#include "base/io/crypto.h"
+#include "base/io/gzip.h"
+#include "base/json_output.h"
+#include "base/log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace muster::api {
+namespace {
+
+constexpr std::size_t kMaxRequestIdBytes = 64;
+constexpr std::size_t kRequestIdBytes = 8;
+constexpr std::size_t kSmallestGzipBytes = 4u << 10;
+constexpr std::size_t kEtagDigits = 24;
+
+std::string headerOf(const io::ServerRequest& request, const std::string& name) {
+  const auto found = request.headers.find(name);
+  return found == request.headers.end() ? std::string() : found->second;
+}
+
+std::expected<Identity, Problem> identityOf(SiteReader& reader, const io::ServerRequest& request,
+                                            const Caller& caller) {
+  if (caller.token) return *caller.token;
+  if (!request.peer) return std::unexpected(unauthenticated("this request says not who asks"));
+  const auto known = reader.identify(*request.peer);
+  if (!known)
+    return std::unexpected(Problem(503, "unavailable",
+                                   "who may do what cannot be read: " + known.error().str(),
+                                   "ask root of this host to correct the access file"));
+  if (*known) return **known;
+  return std::unexpected(unauthenticated(
+      fmt::format("the user with uid {} is neither in {} nor a member of the group {}",
+                  request.peer->uid, kAccessFile, kViewerGroup)));
+}
+
+std::string actorOf(const Identity& who, const io::ServerRequest& request, const std::string& id) {
+  return fmt::format(
+      "{}{} (API, {}, request {})", who.principal,
+      who.way == Way::UnixSocket ? "@" + app::hostName() : std::string(),
+      who.way == Way::UnixSocket ? std::string("Unix socket") : request.remote_address, id);
+}
+
+std::expected<void, Problem> mayAsk(const ApiRoute& route, const Identity& who) {
+  if (!may(who.role, route.verb))
+    return std::unexpected(
+        denied(fmt::format("{} ({}) may not: {} (verb {})", who.principal, toString(who.role),
+                           route.summary, toString(route.verb)),
+               rolesThatMay(route.verb)));
+  if (route.reach == Reach::Site && !who.scope.isSite())
+    return std::unexpected(
+        denied(fmt::format("{} has a part of the site only, and this is of the whole: {}",
+                           who.principal, route.summary),
+               {}));
+  return {};
+}
+
+bool isJson(std::string_view content_type) {
+  const auto type = content_type.substr(0, content_type.find_first_of("; "));
+  return io::CaseLess()(std::string(type), "application/json") ==
+         io::CaseLess()("application/json", std::string(type));
+}
+
+bool matches(std::string_view if_none_match, std::string_view etag) {
+  return if_none_match == "*" || if_none_match.find(etag) != std::string_view::npos;
+}
+
+Reply actOnce(const ApiRoute& route, SiteReader& reader, const io::ServerRequest& request,
+              const Call& call) {
+  const auto key = headerOf(request, "Idempotency-Key");
+  if (key.empty() || route.method == "GET") return route.act(reader, call);
+  IdempotentOrders orders(reader.store());
+  const IdempotentOrder order{call.identity.principal, key,
+                              fmt::format("{} {} {}", route.method, request.target, request.body)};
+  TRY(before, orders.find(order, reader.now()));
+  if (before) return *std::move(before);
+  auto reply = route.act(reader, call);
+  if (!reply || reply->headers.contains("Cache-Control")) return reply;  // a secret is not kept
+  TRY_OK(orders.remember(order, *reply, reader.now()));
+  return reply;
+}
+
+}  // namespace
+
+std::string requestIdOf(const io::ServerRequest& request) {
+  auto given = headerOf(request, "X-Request-Id");
+  const bool clean =
+      !given.empty() && given.size() <= kMaxRequestIdBytes &&
+      std::ranges::all_of(given, [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
+      });
+  return clean ? given : newRequestId();
+}
+
+std::string newRequestId() { return io::toHex(io::randomBytes(kRequestIdBytes)); }
+
+std::expected<Call, Problem> authorize(const ApiRoute& route, SiteReader& reader,
+                                       const io::ServerRequest& request, const Caller& caller,
+                                       const std::string& request_id) {
+  Call call;
+  call.request_id = request_id;
+  if (route.reach != Reach::Anybody) {
+    TRY(who, identityOf(reader, request, caller));
+    call.identity = std::move(who);
+    TRY_OK(mayAsk(route, call.identity));
+    TRY(scope, ScopeFilter::make(call.identity.scope));
+    call.scope = std::move(scope);
+    call.actor = actorOf(call.identity, request, request_id);
+    call.address = request.peer ? app::hostName() : request.remote_address;
+    call.idempotency_key = headerOf(request, "Idempotency-Key");
+  }
+  call.path = request.path_parameters;
+  call.query = io::queryOf(request.target);
+  TRY_OK(checkQuery(route, call.query));
+  if (route.method == "GET") return call;
+  if (!request.body.empty() && !isJson(headerOf(request, "Content-Type")))
+    return std::unexpected(
+        Problem(415, "invalid-input", "an order is JSON", "send Content-Type: application/json"));
+  TRY(body, checkBody(route, request.body));
+  call.body = std::move(body);
+  return call;
+}
+
+io::ServerResponse dispatch(const ApiRoute& route, SiteReader& reader,
+                            const io::ServerRequest& request, const Caller& caller) {
+  const auto id = requestIdOf(request);
+  auto reply = [&]() -> Reply {
+    try {
+      TRY(call, authorize(route, reader, request, caller, id));
+      return actOnce(route, reader, request, call);
+    } catch (const std::exception& e) {
+      logWarning("api", "{} {}: {}", request.method, request.target, e.what());
+      return std::unexpected(Problem(500, "internal", "this request met a mistake of muster's",
+                                     "report it with the request id"));
+    }
+  }();
+  auto response = reply ? encode(request, std::move(*reply), id) : toResponse(reply.error(), id);
+  response.headers["X-Request-Id"] = id;
+  ++reader.counters().answered[{std::string(route.method) + " " + route.path, response.status}];
+  return response;
+}
+
+io::ServerResponse encode(const io::ServerRequest& request, Answer answer,
+                          const std::string& request_id) {
+  io::ServerResponse out;
+  out.status = answer.status;
+  out.headers = std::move(answer.headers);
+  out.headers["X-Request-Id"] = request_id;
+  out.headers["X-Content-Type-Options"] = "nosniff";
+  out.headers.try_emplace("Cache-Control", "no-cache");
+  if (answer.status == 204) return out;
+  auto text = answer.plain ? *std::move(answer.plain) : jsonText(answer.body);
+  if (!answer.plain) out.headers["Content-Type"] = "application/json";
+  if (answer.status == 200 && (request.method == "GET" || request.method == "HEAD")) {
+    const auto etag = fmt::format("W/\"{}\"", io::sha256Hex(text).substr(0, kEtagDigits));
+    out.headers["ETag"] = etag;
+    if (matches(headerOf(request, "If-None-Match"), etag)) {
+      out.status = 304;
+      out.headers.erase("Content-Type");
+      return out;
+    }
+  }
+  // Behind the ETag: the same fleet a second later is the same answer.
+  if (answer.as_of && text.ends_with('}')) {
+    text.pop_back();
+    text += fmt::format(",\"as_of\":\"{}\"}}", muster::toString(*answer.as_of));
+  }
+  if (!answer.plain) text += '\n';
+  out.headers["Vary"] = "Accept-Encoding";
+  if (text.size() >= kSmallestGzipBytes && io::acceptsGzip(headerOf(request, "Accept-Encoding")))
+    if (auto packed = io::gzip(text)) {
+      text = *std::move(packed);
+      out.headers["Content-Encoding"] = "gzip";
+    }
+  out.body = std::move(text);
+  return out;
+}
+
+}  // namespace muster::api

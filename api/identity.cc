@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/identity.h"
+
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
+#include "inventory/parse/hostlist.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace muster::api {
+namespace {
+
+bool hasWord(const std::vector<std::string>& words, const std::string& word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+std::vector<std::string> splitAtCommas(std::string_view text) {
+  std::vector<std::string> out;
+  while (!text.empty()) {
+    const auto item = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), item.size() + 1));
+    if (!item.empty()) out.emplace_back(item);
+  }
+  return out;
+}
+
+}  // namespace
+
+nlohmann::json toJson(const Scope& scope) {
+  return {{"pools", scope.pools}, {"racks", scope.racks}, {"nodes", scope.nodes}};
+}
+
+Result<ScopeFilter> ScopeFilter::make(const Scope& scope) {
+  ScopeFilter out;
+  out.scope_ = scope;
+  if (scope.nodes.empty()) return out;
+  TRY(names, inventory::expandHostlist(scope.nodes));
+  out.names_.insert(names.begin(), names.end());
+  return out;
+}
+
+bool ScopeFilter::has(const inventory::Cluster& cluster, const inventory::Node& node) const {
+  return isSite() || names_.contains(node.name.str()) || hasWord(scope_.racks, node.rack) ||
+         hasWord(scope_.pools, cluster.profileOf(node).pool);
+}
+
+std::string_view toString(Way way) { return way == Way::UnixSocket ? "unix" : "token"; }
+
+Result<Scope> parseScope(const std::vector<std::string>& words) {
+  Scope out;
+  for (const auto& word : words) {
+    const auto equals = word.find('=');
+    const auto key = word.substr(0, equals);
+    const auto value = equals == std::string::npos ? std::string() : word.substr(equals + 1);
+    if (value.empty() || (key != "pools" && key != "racks" && key != "nodes"))
+      return fail(
+          ErrorCode::InvalidInput,
+          fmt::format("\"{}\" is no scope; write pools=A,B racks=R1,R2 nodes=HOSTLIST", word));
+    if (key == "pools") out.pools = splitAtCommas(value);
+    if (key == "racks") out.racks = splitAtCommas(value);
+    if (key == "nodes") {
+      TRY(names, inventory::expandHostlist(value));
+      (void)names;
+      out.nodes = value;
+    }
+  }
+  return out;
+}
+
+}  // namespace muster::api

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors as application/problem+json (RFC 9457).
+#pragma once
+
+#include "base/diagnostic.h"
+#include "base/io/http.h"
+#include "base/result.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster::api {
+
+/// An Error, with what only an answer has.
+struct Problem {
+  Problem(Error why);  // NOLINT(google-explicit-constructor): TRY answers errors as they are
+  Problem(int status, std::string_view code, std::string detail, std::string what_to_do = {});
+
+  int status = 500;
+  std::string code;  ///< "not-found"
+  std::string detail;
+  std::string what_to_do;
+  bool retryable = false;
+  std::vector<std::string> roles;  ///< that would do
+  std::vector<Diagnostic> diagnostics;
+};
+
+nlohmann::json diagnosticJson(const Diagnostic& diagnostic);
+Problem denied(std::string detail, std::vector<std::string> roles);
+Problem unauthenticated(std::string detail);
+/// Of the HTTP server itself, which has read no more than a part of the request.
+Problem refusalOf(int status, std::string_view reason);
+
+io::ServerResponse toResponse(const Problem& problem, const std::string& request_id);
+/// "Not Found"
+std::string_view titleOf(int status);
+
+}  // namespace muster::api

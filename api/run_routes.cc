@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs: work that outlives who asked for it. Rows only; the process that serves the site carries
+// them out.
+#include "app/runs.h"
+
+#include "api/answers.h"
+#include "api/schema.h"
+#include "base/json_input.h"
+#include "inventory/parse/hostlist.h"
+#include "lifecycle/model/json.h"
+
+namespace muster::api {
+namespace {
+
+using lifecycle::Run;
+
+constexpr std::int64_t kDefaultRuns = 100, kMaxRuns = 1'000;
+constexpr std::int64_t kEventsLimit = 200, kMaxEvents = 5'000;
+constexpr std::int64_t kAnySequence = std::int64_t{1} << 53;
+const Field kId{"id", Kind::Text, "A run", true};
+const Field kPlanHash{"plan_hash", Kind::Text, "The plan that is meant: Run's own", true};
+
+std::string fold(const std::vector<NodeName>& nodes) {
+  std::vector<std::string> names;
+  for (const auto& node : nodes) names.push_back(node.str());
+  return inventory::foldHostlist(std::move(names));
+}
+
+nlohmann::json toJson(const lifecycle::PlanImpact& impact) {
+  auto domains = nlohmann::json::array();
+  for (const auto& each : impact.domains)
+    domains.push_back({{"kind", toString(each.domain.kind)},
+                       {"name", each.domain.name},
+                       {"taken_out", each.taken_out},
+                       {"already_out", each.already_out},
+                       {"size", each.size},
+                       {"limit", each.limit}});
+  return {{"actions", impact.actions},
+          {"blocked", impact.blocked},
+          {"subjects", impact.subjects},
+          {"taken_out", fold(impact.taken_out)},
+          {"taken_out_count", impact.taken_out.size()},
+          {"wiped", fold(impact.wiped)},
+          {"reset", fold(impact.reset)},
+          {"domains", std::move(domains)},
+          {"at_least_s", impact.at_least.count()}};
+}
+
+nlohmann::json approvalsOf(const Run& run) {
+  auto out = nlohmann::json::array();
+  for (const auto& each : run.approvals)
+    out.push_back({{"principal", each.by.principal},
+                   {"at", muster::toString(each.at)},
+                   {"plan_hash", each.plan_hash},
+                   {"confirmation", each.confirmation}});
+  return out;
+}
+
+nlohmann::json toJson(const Run& run) {
+  auto stamps = nlohmann::json::array();
+  for (const auto& each : run.stamps)
+    stamps.push_back({{"state", toString(each.state)},
+                      {"reason", toString(each.reason)},
+                      {"at", muster::toString(each.at)},
+                      {"by", each.by}});
+  const auto& progress = run.progress;
+  nlohmann::json out = {{"id", run.id},
+                        {"kind", toString(run.kind)},
+                        {"nodes", run.apply.nodes},
+                        {"confirm", run.apply.confirm},
+                        {"after_restart", toString(run.after_restart)},
+                        {"state", toString(run.state)},
+                        {"reason", toString(run.reason)},
+                        {"text", run.unreadable.empty() ? run.text : run.unreadable},
+                        {"is_over", isEnd(run.state)},
+                        {"order", toString(run.order)},
+                        {"ordered_by", run.ordered_by},
+                        {"asked_by",
+                         {{"principal", run.asked_by.principal},
+                          {"way", run.asked_by.way},
+                          {"address", run.asked_by.address}}},
+                        {"asked_at", muster::toString(run.asked_at)},
+                        {"changed_at", muster::toString(run.changedAt())},
+                        {"worked_on_by", run.worked_on_by},
+                        {"inventory_digest", run.inventory_digest},
+                        {"plan_hash", run.plan_hash},
+                        {"subjects", run.subjects},
+                        {"approvals_needed", run.approvals_needed},
+                        {"approvals", approvalsOf(run)},
+                        {"progress",
+                         {{"rounds", progress.rounds},
+                          {"planned", progress.planned},
+                          {"done", progress.done},
+                          {"failed", progress.failed},
+                          {"blocked", progress.blocked},
+                          {"skipped", progress.skipped},
+                          {"held", progress.held}}},
+                        {"problems", run.problems},
+                        {"stamps", std::move(stamps)},
+                        {"first_event", run.first_event},
+                        {"last_event", run.last_event}};
+  if (run.planned_at != WallTime{}) out["planned_at"] = muster::toString(run.planned_at);
+  if (run.impact) out["impact"] = toJson(*run.impact);
+  return out;
+}
+
+lifecycle::RunActor actorOf(const Call& call) {
+  return {call.identity.principal, std::string(toString(call.identity.way)), call.address};
+}
+
+/// Where it was: the cursor is what the last item began with.
+Reply runs(SiteReader& reader, const Call& call) {
+  TRY(store, app::openRunStore(reader.options()));
+  const auto limit = static_cast<std::size_t>(call.integer("limit", kDefaultRuns));
+  TRY(found, app::listRuns(*store, {call.flag("open"), limit, call.integer("cursor", 0)}));
+  auto items = nlohmann::json::array();
+  for (const auto& run : found) items.push_back(toJson(run));
+  Answer out{200, {{"items", std::move(items)}}};
+  if (found.size() == limit) out.body["next"] = std::to_string(found.back().first_event);
+  return out;
+}
+
+Reply run(SiteReader& reader, const Call& call) {
+  TRY(store, app::openRunStore(reader.options()));
+  TRY(found, app::readRun(*store, call.text("id")));
+  return Answer{200, toJson(found)};
+}
+
+Reply plan(SiteReader& reader, const Call& call) {
+  TRY(store, app::openRunStore(reader.options()));
+  TRY(found, app::readRun(*store, call.text("id")));
+  TRY(kept, store->plan(found.id));
+  if (!kept)
+    return std::unexpected(Problem(404, "not-found", found.id + " has no plan that is kept"));
+  TRY(json, parseJson(kept->json, kKeptJson));
+  return Answer{200, std::move(json)};
+}
+
+Reply events(SiteReader& reader, const Call& call) {
+  TRY(store, app::openRunStore(reader.options()));
+  TRY(found, app::followRun(*store, reader.store(), call.text("id"), call.integer("after", 0),
+                            static_cast<std::size_t>(call.integer("limit", kEventsLimit))));
+  auto items = nlohmann::json::array();
+  for (const auto& event : found.events) items.push_back(lifecycle::toJson(event));
+  return Answer{200, {{"items", std::move(items)}, {"next", found.next}, {"ended", found.ended}}};
+}
+
+Reply submit(SiteReader& reader, const Call& call) {
+  const auto kind = lifecycle::parseRunKind(call.text("kind"));
+  if (!kind)
+    return std::unexpected(Problem(400, "invalid-input",
+                                   "\"" + call.text("kind") + "\" is no kind of run",
+                                   "there is: apply"));
+  app::RunRequest request{.kind = *kind,
+                          .apply = {call.text("nodes"), call.flag("confirm"), "API: apply"}};
+  if (const auto word = call.text("after_restart"); !word.empty()) {
+    const auto policy = lifecycle::parseAfterRestart(word);
+    if (!policy)
+      return std::unexpected(
+          Problem(400, "invalid-input", "\"after_restart\" is continue or pause"));
+    request.after_restart = *policy;
+  }
+  if (!request.apply.nodes.empty()) TRY_OK(requireInScope(reader, call, request.apply.nodes));
+  request.idempotency_key = call.idempotency_key;
+  TRY(store, app::openRunStore(reader.options()));
+  TRY(made, app::submitRun(*store, request, actorOf(call), reader.now()));
+  return Answer{202, toJson(made), {{"Location", std::string(kBasePath) + "/runs/" + made.id}}};
+}
+
+using Order = Result<Run> (*)(lifecycle::RunStore&, const std::string&, const lifecycle::RunActor&,
+                              WallTime);
+using Word = Result<Run> (*)(lifecycle::RunStore&, const std::string&, const std::string&,
+                             const lifecycle::RunActor&, WallTime);
+
+Act ordered(Order order) {
+  return [order](SiteReader& reader, const Call& call) -> Reply {
+    TRY(store, app::openRunStore(reader.options()));
+    TRY(run, order(*store, call.text("id"), actorOf(call), reader.now()));
+    return Answer{200, toJson(run)};
+  };
+}
+
+Act said(Word word) {
+  return [word](SiteReader& reader, const Call& call) -> Reply {
+    TRY(store, app::openRunStore(reader.options()));
+    TRY(run, word(*store, call.text("id"), call.text("plan_hash"), actorOf(call), reader.now()));
+    return Answer{200, toJson(run)};
+  };
+}
+
+}  // namespace
+
+void addRunRoutes(std::vector<ApiRoute>& routes) {
+  const auto add = [&](std::string_view method, std::string path, Verb verb,
+                       std::string_view summary, std::vector<Field> fields, nlohmann::json schema,
+                       Act act, int status = 200) {
+    const bool has_id = path.find('{') != std::string::npos;
+    const bool is_order = method == "POST";
+    routes.push_back(
+        {method, std::move(path), verb, Reach::Site, summary,
+         has_id ? std::vector{kId} : std::vector<Field>(), is_order ? std::vector<Field>() : fields,
+         is_order ? fields : std::vector<Field>(), std::move(schema), status, std::move(act)});
+  };
+  const nlohmann::json part = {{"next", {{"type", "integer"}}}, {"ended", {{"type", "boolean"}}}};
+  add("GET", "/runs", Verb::Look, "Runs, newest first",
+      {{"open", Kind::Boolean, "true: only those that are not over"},
+       {"limit", Kind::Integer, "Items of a page", false, 1, kMaxRuns},
+       {"cursor", Kind::Integer, "`next` of the page before", false, 0, kAnySequence}},
+      listOf("Run"), runs);
+  add("GET", "/runs/{id}", Verb::Look, "How far a run is", {}, refTo("Run"), run);
+  add("GET", "/runs/{id}/plan", Verb::Look, "Its newest plan", {}, {{"type", "object"}}, plan);
+  add("GET", "/runs/{id}/events", Verb::Look, "What has happened in it",
+      {{"after", Kind::Integer, "Behind this sequence number", false, 0, kAnySequence},
+       {"limit", Kind::Integer, "Entries of the log that are looked at", false, 1, kMaxEvents}},
+      listOf("Event", part), events);
+  add("POST", "/runs", Verb::Run, "Ask for a run",
+      {{"kind", Kind::Text, "apply", true},
+       {"nodes", Kind::Hostlist, "These only; default: all"},
+       {"confirm", Kind::Boolean, "Wait for its author's yes when the plan is known"},
+       {"after_restart", Kind::Text, "continue or pause"}},
+      refTo("Run"), submit, 202);
+  add("POST", "/runs/{id}/cancel", Verb::Run, "End it; nothing new begins", {}, refTo("Run"),
+      ordered(app::cancelRun));
+  add("POST", "/runs/{id}/pause", Verb::Run, "Begin nothing new", {}, refTo("Run"),
+      ordered(app::pauseRun));
+  add("POST", "/runs/{id}/resume", Verb::Run, "Go on", {}, refTo("Run"), ordered(app::resumeRun));
+  add("POST", "/runs/{id}/confirm", Verb::Run, "Its author's yes to the plan", {kPlanHash},
+      refTo("Run"), said(app::confirmRun));
+  add("POST", "/runs/{id}/approve", Verb::Approve, "Somebody else's yes to the plan", {kPlanHash},
+      refTo("Run"), said(app::approveRun));
+}
+
+}  // namespace muster::api

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/schema.h"
+
+#include <nlohmann/json.hpp>
+
+#include <initializer_list>
+#include <set>
+#include <string_view>
+
+namespace muster::api {
+namespace {
+
+using nlohmann::json;
+
+struct Member {
+  std::string_view name;
+  json schema;
+  bool required = true;
+};
+
+json object(std::initializer_list<Member> members) {
+  json properties = json::object(), required = json::array();
+  for (const auto& member : members) {
+    properties[std::string(member.name)] = member.schema;
+    if (member.required) required.push_back(member.name);
+  }
+  return {
+      {"type", "object"}, {"properties", std::move(properties)}, {"required", std::move(required)}};
+}
+json arrayOf(json items) { return {{"type", "array"}, {"items", std::move(items)}}; }
+json mapOf(json values) {
+  return {{"type", "object"}, {"additionalProperties", std::move(values)}};
+}
+json words(std::initializer_list<std::string_view> values) {
+  json all = json::array();
+  for (const auto& value : values) all.push_back(value);
+  return {{"type", "string"}, {"enum", std::move(all)}};
+}
+
+const json kText{{"type", "string"}};
+const json kTime{{"type", "string"}, {"format", "date-time"}};
+const json kCount{{"type", "integer"}, {"minimum", 0}};
+const json kInteger{{"type", "integer"}};
+const json kNumber{{"type", "number"}};
+const json kFlag{{"type", "boolean"}};
+const json kAny = json::object();
+const json kFree{{"type", "object"}};
+const json kTexts = arrayOf(kText);
+constexpr bool kOptional = false;
+
+json scope() { return object({{"pools", kTexts}, {"racks", kTexts}, {"nodes", kText}}); }
+json severity() { return words({"info", "warning", "error"}); }
+
+json problem() {
+  return object({{"type", kText},
+                 {"title", kText},
+                 {"status", {{"type", "integer"}, {"minimum", 400}, {"maximum", 599}}},
+                 {"code", words({"invalid-input", "unauthenticated", "denied", "not-found",
+                                 "method-not-allowed", "conflict", "too-large", "unavailable",
+                                 "timeout", "corrupt", "internal"})},
+                 {"detail", kText},
+                 {"what_to_do", kText},
+                 {"retryable", kFlag},
+                 {"roles", kTexts},
+                 {"request_id", kText},
+                 {"diagnostics", arrayOf(refTo("Diagnostic"))}});
+}
+
+json diagnostic() {
+  return object({{"severity", severity()},
+                 {"file", kText},
+                 {"line", kCount},
+                 {"column", kCount},
+                 {"text", kText},
+                 {"what_to_do", kText}});
+}
+
+json site() {
+  const auto monitor =
+      object({{"running", kFlag}, {"breaker_open", kFlag}, {"text", kText}, {"holder", kText}});
+  return object({{"name", kText},
+                 {"version", kText},
+                 {"host", kText},
+                 {"as_of", kTime},
+                 {"nodes", kCount},
+                 {"states", mapOf(kCount)},
+                 {"with_findings", kCount},
+                 {"stale", kCount},
+                 {"findings", kCount},
+                 {"racks", kCount},
+                 {"pools", kCount},
+                 {"monitor", monitor},
+                 {"leader", object({{"holder", kText}, {"address", kText}}), kOptional},
+                 {"several_controllers", kFlag},
+                 {"rollout", kText, kOptional},
+                 {"inventory_digest", kText},
+                 {"last_event", kCount}});
+}
+
+json me() {
+  return object({{"principal", kText},
+                 {"way", words({"unix", "token"})},
+                 {"role", words({"viewer", "operator", "approver", "robot", "admin"})},
+                 {"verbs", kTexts},
+                 {"scope", scope()},
+                 {"expires_at", kTime, kOptional}});
+}
+
+json node() {
+  const auto stale =
+      object({{"what", kText}, {"since", kTime}, {"code", kText}, {"reason", kText}});
+  return object({{"node", kText},
+                 {"state", kText},
+                 {"pool", kText},
+                 {"pool_name", kText},
+                 {"image", kText},
+                 {"certificate", kText},
+                 {"rack", kText},
+                 {"profile", kText},
+                 {"findings", kCount},
+                 {"stale", arrayOf(stale)},
+                 {"unit", kInteger, kOptional},
+                 {"mac", kText, kOptional},
+                 {"address", kText, kOptional},
+                 {"bmc", kText, kOptional},
+                 {"serial", kText, kOptional},
+                 {"declared_image", kText, kOptional},
+                 {"firmware", kText, kOptional},
+                 {"drivers", kTexts, kOptional},
+                 {"gates", kTexts, kOptional},
+                 {"quarantine", refTo("Quarantine"), kOptional},
+                 {"hold", refTo("Hold"), kOptional}});
+}
+
+json explanation() {
+  return object({{"subject", kText},
+                 {"word", kText},
+                 {"state", kText},
+                 {"facet", kText},
+                 {"as_declared", kFlag},
+                 {"expected", kText},
+                 {"observed", kText},
+                 {"last_evidence", kText},
+                 {"console", kTexts},
+                 {"next_step", kText},
+                 {"unmet", kTexts},
+                 {"stale", kTexts},
+                 {"rollout", kText},
+                 {"findings", arrayOf(refTo("Finding"))},
+                 {"events", arrayOf(refTo("Event"))}});
+}
+
+json fact() {
+  return object({{"subject", kText},
+                 {"facet", kText},
+                 {"value", kText},
+                 {"source", kText},
+                 {"observed_at", kTime, kOptional},
+                 {"evidence", kAny, kOptional}});
+}
+
+json finding() {
+  return object({{"subject", kText},
+                 {"facet", kText},
+                 {"severity", severity()},
+                 {"text", kText},
+                 {"what_to_do", kText},
+                 {"source", kText, kOptional},
+                 {"at", kTime, kOptional},
+                 {"evidence", kAny, kOptional}});
+}
+
+json event() {
+  return object({{"sequence", kCount},
+                 {"kind", kText},
+                 {"text", kText},
+                 {"at", kTime, kOptional},
+                 {"subject", kText, kOptional},
+                 {"action", kText, kOptional},
+                 {"fraction", kNumber, kOptional}});
+}
+
+json group(std::initializer_list<Member> own) {
+  auto out = object({{"nodes", kCount},
+                     {"hostlist", kText},
+                     {"states", mapOf(kCount)},
+                     {"with_findings", kCount},
+                     {"stale", kCount}});
+  const auto more = object(own);
+  out["properties"].update(more["properties"]);
+  for (const auto& name : more["required"]) out["required"].push_back(name);
+  return out;
+}
+
+json rollout() {
+  return object({{"id", kText},
+                 {"state", kText},
+                 {"at", kTime},
+                 {"user", kText},
+                 {"host", kText},
+                 {"command", kText},
+                 {"is_open", kFlag}});
+}
+
+json certificateState() {
+  return object({{"node", kText},
+                 {"certificate", kText, kOptional},
+                 {"valid", kFlag},
+                 {"void_because", kText},
+                 {"expires_at", kTime, kOptional},
+                 {"override_by", kText, kOptional}});
+}
+
+json image() {
+  return object({{"image", kText},
+                 {"digest", kText},
+                 {"size_bytes", kCount},
+                 {"pack_bytes", kCount},
+                 {"declared", kFlag},
+                 {"profiles", kTexts},
+                 {"signers", kTexts},
+                 {"fault", kText}});
+}
+
+json inventory() {
+  return object({{"name", kText},
+                 {"file", kText},
+                 {"digest", kText},
+                 {"nodes", kCount},
+                 {"in_use_since", kTime},
+                 {"file_differs", kFlag},
+                 {"diagnostics", arrayOf(refTo("Diagnostic"))}});
+}
+
+json run() {
+  const auto by = object({{"principal", kText}, {"way", kText}, {"address", kText}});
+  const auto approval =
+      object({{"principal", kText}, {"at", kTime}, {"plan_hash", kText}, {"confirmation", kFlag}});
+  const auto stamp = object({{"state", kText}, {"reason", kText}, {"at", kTime}, {"by", kText}});
+  const auto domain = object({{"kind", kText},
+                              {"name", kText},
+                              {"taken_out", kCount},
+                              {"already_out", kCount},
+                              {"size", kCount},
+                              {"limit", kCount}});
+  const auto impact = object({{"actions", kCount},
+                              {"blocked", kCount},
+                              {"subjects", kCount},
+                              {"taken_out", kText},
+                              {"taken_out_count", kCount},
+                              {"wiped", kText},
+                              {"reset", kText},
+                              {"domains", arrayOf(domain)},
+                              {"at_least_s", kCount}});
+  json out = object({{"id", kText}, {"kind", kText}, {"nodes", kText}, {"confirm", kFlag}});
+  for (const auto* name : {"after_restart", "state", "reason", "text", "order", "ordered_by",
+                           "worked_on_by", "inventory_digest", "plan_hash", "subjects"})
+    out["properties"][name] = kText;
+  out["properties"].update({{"is_over", kFlag},
+                            {"asked_by", by},
+                            {"asked_at", kTime},
+                            {"changed_at", kTime},
+                            {"approvals_needed", kCount},
+                            {"approvals", arrayOf(approval)},
+                            {"progress", mapOf(kCount)},
+                            {"problems", kTexts},
+                            {"stamps", arrayOf(stamp)},
+                            {"first_event", kInteger},
+                            {"last_event", kInteger}});
+  out["required"] = json::array();
+  for (const auto& [name, schema] : out["properties"].items()) out["required"].push_back(name);
+  out["properties"].update({{"planned_at", kTime}, {"impact", impact}});
+  return out;
+}
+
+json token() {
+  return object({{"id", kText},
+                 {"name", kText},
+                 {"role", kText},
+                 {"scope", scope()},
+                 {"created_at", kTime},
+                 {"created_by", kText},
+                 {"expires_at", kTime},
+                 {"revoked", kFlag},
+                 {"token", kText, kOptional}});
+}
+
+json makeSchemas() {
+  json out = {
+      {"Problem", problem()},
+      {"Diagnostic", diagnostic()},
+      {"Site", site()},
+      {"Me", me()},
+      {"Node", node()},
+      {"Explanation", explanation()},
+      {"Fact", fact()},
+      {"Finding", finding()},
+      {"Event", event()},
+      {"Rack", group({{"rack", kText}})},
+      {"Pool", group({{"pool", kText},
+                      {"scheduler", words({"slurm", "kubernetes"})},
+                      {"partition", kText, kOptional},
+                      {"breaker", refTo("Breaker"), kOptional}})},
+      {"Profile", group({{"profile", kText},
+                         {"image", kText},
+                         {"drivers", kTexts},
+                         {"firmware", kText},
+                         {"gates", kTexts},
+                         {"pool", kText},
+                         {"fabric", kText}})},
+      {"Rollout", rollout()},
+      {"Inventory", inventory()},
+      {"Image", image()},
+      {"CertificateState", certificateState()},
+      {"Token", token()},
+  };
+  out["Run"] = run();
+  out["History"] = object({{"requests", arrayOf(kFree)}, {"actions", arrayOf(kFree)}});
+  out["RolloutDetail"] = object({{"id", kText},
+                                 {"state", kText},
+                                 {"at", kTime},
+                                 {"nodes", kFree},
+                                 {"counts", mapOf(kCount)},
+                                 {"order", kFree}});
+  out["RolloutDetail"]["additionalProperties"] = true;
+  out["Certificate"] = object({{"node", kText}, {"valid", kFlag}, {"void_because", kText}});
+  out["Certificate"]["additionalProperties"] = true;
+  out["Measurement"] = object({{"at", kTime},
+                               {"origin", kText},
+                               {"sku", kText},
+                               {"rack", kText},
+                               {"numbers", mapOf(kNumber)}});
+  out["Revocation"] = object(
+      {{"node", kText}, {"certificate", kText}, {"at", kTime}, {"by", kText}, {"reason", kText}});
+  out["AuditHead"] = object({{"sequence", kCount}, {"hash", kText}});
+  out["Quarantine"] = object(
+      {{"node", kText}, {"since", kTime}, {"by", kText}, {"reason", kText}, {"evidence", kAny}});
+  out["QuarantineOrder"] = object({{"node", kText}, {"is_new", kFlag}, {"reason", kText}});
+  out["Hold"] = object({{"node", kText},
+                        {"hold", kText},
+                        {"seen_at", kTime},
+                        {"overridden", kFlag},
+                        {"overridden_by", kText}});
+  out["Breaker"] = object({{"pool", kText}, {"nodes", kText}, {"nodes_count", kCount}});
+  out["WipeGrant"] = object({{"node", kText}});
+  out["Accepted"] = object({{"accepted", kFlag}});
+  out["Health"] = object({{"status", words({"ok", "unavailable"})}, {"detail", kText}});
+  return out;
+}
+
+}  // namespace
+
+json refTo(const std::string& name) { return {{"$ref", "#/components/schemas/" + name}}; }
+
+json listOf(const std::string& name, const json& more) {
+  auto out = object(
+      {{"items", arrayOf(refTo(name))}, {"next", kText, kOptional}, {"total", kCount, kOptional}});
+  for (const auto& [member, schema] : more.items()) {
+    out["properties"][member] = schema;
+    out["required"].push_back(member);
+  }
+  return out;
+}
+
+json listOf(const std::string& name) { return listOf(name, json::object()); }
+
+const json& schemas() {
+  static const json all = makeSchemas();
+  return all;
+}
+
+}  // namespace muster::api

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/site_reader.h"
+
+#include "app/effective_cluster.h"
+#include "base/log.h"
+#include "lifecycle/rollout/overlay.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace muster::api {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLookPeriod = 1s;     ///< at rollouts that lie over the inventory
+constexpr auto kRetryPeriod = 5s;    ///< of an inventory that could not be read
+constexpr auto kFleetLife = 1s;      ///< of a fleet, when it was made quickly
+constexpr int kFleetCostFactor = 4;  ///< so at most a fifth of the thread goes into making it
+constexpr auto kPeerLife = 10s;      ///< of what the host says of a user
+constexpr std::size_t kMaxPeers = 1'000;
+
+std::string keyOf(const io::PeerCredentials& peer) {
+  return fmt::format("{} {} {}", peer.uid, peer.gid, fmt::join(peer.groups, ","));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SiteReader>> SiteReader::open(const app::Options& options,
+                                                     std::filesystem::path access_file) {
+  TRY(store, app::openStoreForWriting(options));
+  TRY(access, AccessTable::read(access_file));  // said at the start, where a person reads it
+  (void)access;
+  return std::unique_ptr<SiteReader>(
+      new SiteReader(options, std::move(access_file), std::move(store)));
+}
+
+app::Options SiteReader::optionsFor(const std::string& actor) const {
+  auto out = options_;
+  out.actor = actor;
+  return out;
+}
+
+bool SiteReader::mustReopen() {
+  if (reload_.exchange(false)) return true;
+  const auto now = Steady::now();
+  if (now < look_again_) return false;
+  look_again_ = now + (session_ ? Steady::duration(kLookPeriod) : Steady::duration(kRetryPeriod));
+  if (!session_) return true;
+  const auto mark = lifecycle::overlaysMark(*store_);
+  return mark && *mark != rollouts_;
+}
+
+Result<app::Session*> SiteReader::session() {
+  if (!mustReopen()) {
+    if (session_) return session_.get();
+    return fail(*session_failed_);
+  }
+  auto mark = lifecycle::overlaysMark(*store_);
+  auto opened = [&]() -> Result<std::unique_ptr<app::Session>> {
+    TRY(live, app::effectiveCluster(options_));
+    return app::Session::openStored(options_, std::move(live));
+  }();
+  if (opened) {
+    fleet_.reset();
+    session_ = std::move(*opened);
+    rollouts_ = mark.value_or("");
+    session_failed_.reset();
+    in_use_since_ = now();
+    return session_.get();
+  }
+  logWarning("api", "the inventory could not be read: {}", opened.error().str());
+  if (session_) {
+    rollouts_ = mark.value_or("");  // said once
+    return session_.get();
+  }
+  session_failed_ = Error(ErrorCode::Unavailable, opened.error().str());
+  return fail(*session_failed_);
+}
+
+Result<const Fleet*> SiteReader::fleet() {
+  TRY(open, session());
+  const auto began = Steady::now();
+  if (fleet_ && began < fleet_good_until_) return fleet_.get();
+  auto next = std::make_unique<Fleet>();
+  next->as_of = now();
+  TRY(status, app::readStatus(*open));
+  next->status = std::move(status);
+  for (std::size_t i = 0; i < next->status.nodes.size(); ++i)
+    next->index.emplace(next->status.nodes[i].node, i);
+  fleet_ = std::move(next);
+  const auto ended = Steady::now();
+  fleet_good_until_ =
+      ended + std::max<Steady::duration>(kFleetLife, kFleetCostFactor * (ended - began));
+  return fleet_.get();
+}
+
+Result<std::optional<Identity>> SiteReader::identify(const io::PeerCredentials& peer) {
+  const auto now = Steady::now();
+  const auto key = keyOf(peer);
+  if (const auto known = peers_.find(key); known != peers_.end() && now < known->second.until)
+    return known->second.identity;
+  // root corrects the file, and so must not need it.
+  if (auto admin = AccessTable{}.identify(peer); admin && admin->role == Role::Admin) return admin;
+  TRY(access, AccessTable::read(access_file_));
+  if (peers_.size() >= kMaxPeers) peers_.clear();
+  auto identity = access.identify(peer);
+  peers_[key] = {identity, now + kPeerLife};
+  return identity;
+}
+
+Result<std::shared_ptr<const TokenTable>> SiteReader::changedTokens() {
+  TRY(text, store_->getValue(kTokensKey));
+  auto now_text = text.value_or("[]");
+  if (tokens_text_ == now_text) return std::shared_ptr<const TokenTable>();
+  TRY(tokens, tokensFromText(now_text));
+  tokens_text_ = std::move(now_text);
+  return std::make_shared<const TokenTable>(tokens);
+}
+
+}  // namespace muster::api

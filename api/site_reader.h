@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the API answers from: a store connection and a session of its own, on one thread beside the
+// controller's, so that no client slows the site's work.
+#pragma once
+
+#include "api/access_file.h"
+#include "api/tokens.h"
+#include "app/session.h"
+#include "app/status.h"
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+
+namespace muster::api {
+
+/// Every node at one moment.
+struct Fleet {
+  WallTime as_of{};
+  app::SiteStatus status;
+  std::map<std::string, std::size_t> index;  ///< of status.nodes, by name
+};
+
+/// What the server has answered, for /metrics.
+struct ApiCounters {
+  std::map<std::pair<std::string, int>, std::uint64_t> answered;  ///< by route and status
+  std::atomic<std::uint64_t> streams = 0;                         ///< that are open
+};
+
+/// All of it on the reader thread but for `reload` and the count of streams.
+class SiteReader {
+ public:
+  /// Makes the store of a new state folder. Errors: those of the store
+  static Result<std::unique_ptr<SiteReader>> open(const app::Options& options,
+                                                  std::filesystem::path access_file);
+
+  const app::Options& options() const { return options_; }
+  /// Options of a use case that this client asks for.
+  app::Options optionsFor(const std::string& actor) const;
+  lifecycle::Store& store() { return *store_; }
+  WallTime now() const { return SystemClock().now(); }
+
+  /// The inventory in use with what rollouts have laid over it. Errors: Unavailable (no good
+  /// inventory has been read yet: which problems)
+  Result<app::Session*> session();
+  /// At most a second old, or four times as long as it takes to make.
+  Result<const Fleet*> fleet();
+  WallTime inUseSince() const { return in_use_since_; }
+  ApiCounters& counters() { return counters_; }
+
+  /// From now on the inventory is read anew; from any thread. One with errors leaves the one in
+  /// use.
+  void reload() { reload_ = true; }
+
+  /// Errors: Denied (the access file cannot be trusted)
+  Result<std::optional<Identity>> identify(const io::PeerCredentials& peer);
+  /// The tokens of the store as they are now; null: as they were at the last call.
+  Result<std::shared_ptr<const TokenTable>> changedTokens();
+
+ private:
+  SiteReader(app::Options options, std::filesystem::path access_file,
+             std::unique_ptr<lifecycle::Store> store)
+      : options_(std::move(options)),
+        access_file_(std::move(access_file)),
+        store_(std::move(store)) {}
+  bool mustReopen();
+
+  using Steady = std::chrono::steady_clock;
+  app::Options options_;
+  std::filesystem::path access_file_;
+  std::unique_ptr<lifecycle::Store> store_;
+  std::unique_ptr<app::Session> session_;
+  std::string rollouts_;  ///< overlaysMark of the session
+  std::optional<Error> session_failed_;
+  Steady::time_point look_again_{}, fleet_good_until_{};
+  WallTime in_use_since_{};
+  std::unique_ptr<Fleet> fleet_;
+  std::atomic<bool> reload_{false};
+  ApiCounters counters_;
+
+  struct Known {
+    std::optional<Identity> identity;
+    Steady::time_point until;
+  };
+  std::map<std::string, Known> peers_;  ///< by uid and groups
+  std::optional<std::string> tokens_text_;
+};
+
+}  // namespace muster::api

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/answers.h"
+#include "api/schema.h"
+
+namespace muster::api {
+namespace {
+
+constexpr std::int64_t kDefaultHours = 24 * 90;
+
+std::vector<std::string> textsOf(const Call& call, const char* name) {
+  const auto found = call.body.find(name);
+  return found == call.body.end() ? std::vector<std::string>()
+                                  : found->get<std::vector<std::string>>();
+}
+
+Reply listed(SiteReader& reader, const Call&) {
+  TRY(tokens, Tokens(reader.store()).list());
+  auto items = nlohmann::json::array();
+  for (const auto& token : tokens) items.push_back(toJson(token));
+  return list(std::move(items));
+}
+
+Reply create(SiteReader& reader, const Call& call) {
+  const auto role = parseRole(call.text("role"));
+  if (!role)
+    return std::unexpected(Problem(400, "invalid-input", "\"" + call.text("role") + "\" is no role",
+                                   "there are: " + allRoles()));
+  const TokenRequest request{call.text("name"),
+                             *role,
+                             {textsOf(call, "pools"), textsOf(call, "racks"), call.text("nodes")},
+                             static_cast<int>(call.integer("hours", kDefaultHours))};
+  TRY(created, Tokens(reader.store()).create(request, call.actor, reader.now()));
+  Answer out{200, toJson(created.token)};
+  out.body["token"] = created.secret;
+  out.headers["Cache-Control"] = "no-store";
+  return out;
+}
+
+Reply revoke(SiteReader& reader, const Call& call) {
+  TRY(revoked, Tokens(reader.store()).revoke(call.text("id"), call.actor, reader.now()));
+  (void)revoked;
+  return Answer{204, nullptr};
+}
+
+}  // namespace
+
+void addTokenRoutes(std::vector<ApiRoute>& routes) {
+  routes.push_back({"GET",
+                    "/tokens",
+                    Verb::Admin,
+                    Reach::Site,
+                    "API tokens; never what they are",
+                    {},
+                    {},
+                    {},
+                    listOf("Token"),
+                    200,
+                    listed});
+  routes.push_back({"POST",
+                    "/tokens",
+                    Verb::Admin,
+                    Reach::Site,
+                    "Create a token; it is shown this once",
+                    {},
+                    {},
+                    {{"name", Kind::Text, "Letters, digits, '.', '_', '-'", true},
+                     {"role", Kind::Text, "viewer, operator, approver, robot or admin", true},
+                     {"hours", Kind::Integer, "How long it lives", false, 1, kMaxTokenHours},
+                     {"pools", Kind::Texts, "Only nodes of these pools"},
+                     {"racks", Kind::Texts, "Only nodes in these racks"},
+                     {"nodes", Kind::Hostlist, "Only these nodes"}},
+                    refTo("Token"),
+                    200,
+                    create});
+  routes.push_back({"DELETE",
+                    "/tokens/{id}",
+                    Verb::Admin,
+                    Reach::Site,
+                    "Revoke a token",
+                    {{"id", Kind::Text, "Its id or name", true}},
+                    {},
+                    {},
+                    nlohmann::json(),
+                    204,
+                    revoke});
+}
+
+}  // namespace muster::api

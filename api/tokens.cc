@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/tokens.h"
+
+#include "base/io/crypto.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cctype>
+
+namespace muster::api {
+namespace {
+
+constexpr std::string_view kPrefix = "muster_";
+constexpr std::size_t kSecretBytes = 32;
+constexpr std::size_t kIdBytes = 6;
+constexpr std::size_t kMaxNameBytes = 64;
+constexpr std::size_t kMaxSecretBytes = 128;
+constexpr int kExchangeAttempts = 16;                 ///< others change the list at the same time
+constexpr std::chrono::hours kKeptWhenOver{24 * 90};  ///< in lists, for who asks what it was
+
+nlohmann::json keptJson(const Token& token) {
+  auto out = toJson(token);
+  out["sha256"] = token.sha256;
+  return out;
+}
+
+std::string textOf(const std::vector<Token>& tokens) {
+  auto out = nlohmann::json::array();
+  for (const auto& token : tokens) out.push_back(keptJson(token));
+  return jsonText(out);
+}
+
+Result<Token> tokenOf(const nlohmann::json& json) {
+  Token out;
+  try {
+    const auto& scope = json.at("scope");
+    out = {json.at("id"),
+           json.at("name"),
+           Role::Viewer,
+           {scope.at("pools"), scope.at("racks"), scope.at("nodes")},
+           {},
+           json.at("created_by"),
+           {},
+           json.at("revoked"),
+           json.at("sha256")};
+    const auto role = parseRole(json.at("role").get<std::string>());
+    if (!role) return fail(ErrorCode::Corrupt, "a token of the store has a role that is none");
+    out.role = *role;
+    TRY(created, parseWallTime(json.at("created_at").get<std::string>()));
+    TRY(expires, parseWallTime(json.at("expires_at").get<std::string>()));
+    out.created_at = created;
+    out.expires_at = expires;
+  } catch (const nlohmann::json::exception& e) {
+    return fail(ErrorCode::Corrupt,
+                std::string("a token of the store cannot be read: ") + e.what());
+  }
+  return out;
+}
+
+bool isName(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxNameBytes && std::ranges::all_of(text, [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
+  });
+}
+
+/// `change` answers what the list becomes; asked again when somebody else was faster.
+Result<void> exchange(lifecycle::Store& store,
+                      const std::function<Result<void>(std::vector<Token>&)>& change) {
+  for (int attempt = 0; attempt < kExchangeAttempts; ++attempt) {
+    TRY(before, store.getValue(kTokensKey));
+    TRY(tokens, tokensFromText(before.value_or("[]")));
+    TRY_OK(change(tokens));
+    TRY(done, store.exchangeValue(kTokensKey, before, textOf(tokens)));
+    if (done) return {};
+  }
+  return fail(ErrorCode::Unavailable, "others change the tokens all the time; try again");
+}
+
+}  // namespace
+
+nlohmann::json toJson(const Token& token) {
+  return {{"id", token.id},
+          {"name", token.name},
+          {"role", toString(token.role)},
+          {"scope", toJson(token.scope)},
+          {"created_at", muster::toString(token.created_at)},
+          {"created_by", token.created_by},
+          {"expires_at", muster::toString(token.expires_at)},
+          {"revoked", token.revoked}};
+}
+
+Result<std::vector<Token>> tokensFromText(std::string_view text) {
+  TRY(json, parseJson(text, kKeptJson));
+  if (!json.is_array()) return fail(ErrorCode::Corrupt, "the store's tokens are no list");
+  std::vector<Token> out;
+  for (const auto& each : json) {
+    TRY(token, tokenOf(each));
+    out.push_back(std::move(token));
+  }
+  return out;
+}
+
+Result<std::vector<Token>> Tokens::list() const {
+  TRY(text, store_.getValue(kTokensKey));
+  return tokensFromText(text.value_or("[]"));
+}
+
+Result<void> Tokens::note(const std::string& text, WallTime now) {
+  TRY(sequence, store_.addEvent({0, now, lifecycle::EventKind::Note, {}, "", text}));
+  (void)sequence;
+  return {};
+}
+
+Result<CreatedToken> Tokens::create(const TokenRequest& request, const std::string& by,
+                                    WallTime now) {
+  if (!isName(request.name))
+    return fail(
+        ErrorCode::InvalidInput,
+        fmt::format("a token's name has 1 to {} letters, digits, '.', '_' and '-'", kMaxNameBytes));
+  if (request.hours < 1 || request.hours > kMaxTokenHours)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("a token lives 1 to {} hours", kMaxTokenHours));
+  CreatedToken out;
+  out.secret = std::string(kPrefix) + io::randomToken(kSecretBytes);
+  out.token = {io::toHex(io::randomBytes(kIdBytes)),
+               request.name,
+               request.role,
+               request.scope,
+               now,
+               by,
+               now + std::chrono::hours(request.hours),
+               false,
+               io::sha256Hex(out.secret)};
+  // The log has it before it counts.
+  TRY_OK(note(
+      fmt::format("{} creates token {} ({}): role {}, until {}", by, out.token.name, out.token.id,
+                  toString(request.role), muster::toString(out.token.expires_at)),
+      now));
+  TRY_OK(exchange(store_, [&](std::vector<Token>& tokens) -> Result<void> {
+    std::erase_if(tokens, [&](const Token& old) { return old.expires_at + kKeptWhenOver < now; });
+    for (const auto& old : tokens)
+      if (old.name == request.name && !old.revoked && old.expires_at > now)
+        return fail(ErrorCode::Conflict,
+                    fmt::format("there is a token {} already ({}); revoke it, or take another name",
+                                old.name, old.id));
+    if (tokens.size() >= kMaxTokens)
+      return fail(ErrorCode::Conflict,
+                  fmt::format("there are {} tokens, which is the most; one that has been over for "
+                              "90 days makes room",
+                              tokens.size()));
+    tokens.push_back(out.token);
+    return {};
+  }));
+  return out;
+}
+
+Result<Token> Tokens::revoke(const std::string& id_or_name, const std::string& by, WallTime now) {
+  Token out;
+  TRY_OK(exchange(store_, [&](std::vector<Token>& tokens) -> Result<void> {
+    auto found = std::ranges::find(tokens, id_or_name, &Token::id);
+    if (found == tokens.end())
+      found = std::ranges::find_if(tokens, [&](const Token& token) {
+        return token.name == id_or_name && !token.revoked && token.expires_at > now;
+      });
+    if (found == tokens.end())
+      return fail(ErrorCode::NotFound, fmt::format("there is no token {}", id_or_name));
+    found->revoked = true;
+    out = *found;
+    return {};
+  }));
+  TRY_OK(note(fmt::format("{} revokes token {} ({})", by, out.name, out.id), now));
+  return out;
+}
+
+TokenTable::TokenTable(const std::vector<Token>& tokens) {
+  for (const auto& token : tokens)
+    if (!token.revoked) by_hash_.emplace(token.sha256, token);
+}
+
+const Token* TokenTable::find(std::string_view secret, WallTime now) const {
+  if (by_hash_.empty() || secret.size() > kMaxSecretBytes || !secret.starts_with(kPrefix))
+    return nullptr;
+  const auto found = by_hash_.find(io::sha256Hex(secret));
+  return found == by_hash_.end() || found->second.expires_at <= now ? nullptr : &found->second;
+}
+
+Identity identityOf(const Token& token) {
+  return {"token:" + token.name, Way::Token, token.role, token.scope, token.expires_at};
+}
+
+}  // namespace muster::api

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// API tokens: 256 random bits, of which the store keeps only the SHA-256, with a role, a scope and
+// an end. Whoever reads the store learns no token.
+#pragma once
+
+#include "api/identity.h"
+#include "lifecycle/store/store.h"
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace muster::api {
+
+inline constexpr std::size_t kMaxTokens = 1'000;
+inline constexpr int kMaxTokenHours = 24 * 366;
+
+struct Token {
+  std::string id;  ///< names it in lists and logs
+  std::string name;
+  Role role = Role::Viewer;
+  Scope scope;
+  WallTime created_at{};
+  std::string created_by;
+  WallTime expires_at{};
+  bool revoked = false;
+  std::string sha256;  ///< hex, of the whole token
+};
+/// Without the hash.
+nlohmann::json toJson(const Token& token);
+
+struct TokenRequest {
+  std::string name;  ///< letters, digits, '.', '_', '-'
+  Role role = Role::Viewer;
+  Scope scope;
+  int hours = 24 * 90;
+};
+struct CreatedToken {
+  Token token;
+  std::string secret;  ///< "muster_…": shown once
+};
+
+/// The tokens of a store. Each change is one comparison and exchange, so two at once both count.
+class Tokens {
+ public:
+  explicit Tokens(lifecycle::Store& store) : store_(store) {}
+  Result<std::vector<Token>> list() const;
+  /// Errors: InvalidInput (name, hours), Conflict (the name is in use, or there are too many)
+  Result<CreatedToken> create(const TokenRequest& request, const std::string& by, WallTime now);
+  /// `id_or_name`. Errors: NotFound
+  Result<Token> revoke(const std::string& id_or_name, const std::string& by, WallTime now);
+
+ private:
+  Result<void> note(const std::string& text, WallTime now);
+  lifecycle::Store& store_;
+};
+
+/// The tokens that count, by their hash: looked up in memory by whoever answers unknown senders.
+class TokenTable {
+ public:
+  TokenTable() = default;
+  explicit TokenTable(const std::vector<Token>& tokens);
+  /// Nothing: unknown, over or revoked.
+  const Token* find(std::string_view secret, WallTime now) const;
+
+ private:
+  std::unordered_map<std::string, Token> by_hash_;
+};
+Identity identityOf(const Token& token);
+
+/// The store's value that holds them.
+inline constexpr const char* kTokensKey = "api.tokens";
+/// Errors: Corrupt
+Result<std::vector<Token>> tokensFromText(std::string_view text);
+
+}  // namespace muster::api

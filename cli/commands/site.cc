@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/site.h"
+
+#include "base/json_output.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+
+namespace muster::cli {
+namespace {
+
+/// Keeps what is there when nothing is typed.
+void ask(const char* question, std::string& answer) {
+  std::cout << question;
+  if (!answer.empty()) std::cout << " [" << answer << "]";
+  std::cout << ": " << std::flush;
+  std::string line;
+  if (std::getline(std::cin, line) && !line.empty()) answer = line;
+}
+
+void askForWhatIsMissing(app::SiteAnswers& answers) {
+  ask("Name of the cluster", answers.name);
+  ask("Provisioning network (10.20.0.0/16)", answers.network);
+  ask("This host's address on it (empty: the first)", answers.controller);
+  ask("DHCP: authoritative, or proxy beside another server", answers.dhcp);
+  ask("Network or range of the BMCs (empty: none)", answers.bmc_network);
+  ask("User of the BMCs", answers.bmc_user);
+  ask("File with the BMCs' password", answers.bmc_password_file);
+  ask("Debian suite of the first image", answers.suite);
+  ask("Scheduler: none or slurm", answers.scheduler);
+}
+
+}  // namespace
+
+int initSite(const app::Options& options, const InitArgs& args) {
+  auto answers = args.answers;
+  if (::isatty(STDIN_FILENO) != 0 && (answers.name.empty() || answers.network.empty()))
+    askForWhatIsMissing(answers);
+  if (answers.name.empty() || answers.network.empty())
+    return report(Error(ErrorCode::InvalidInput,
+                        "give --name and --network, or run it on a terminal, where it asks"));
+  const auto text = app::newInventory(answers);
+  if (!text) return report(text.error());
+  const auto written = app::writeNewInventory(options.inventory, *text);
+  if (!written) return report(written.error());
+  const auto file = options.inventory.string();
+  if (options.json) {
+    std::cout << jsonText(nlohmann::json{{"inventory", file}}) << '\n';
+    return kOk;
+  }
+  const std::filesystem::path named = answers.bmc_password_file;
+  const auto secret = named.is_absolute()
+                          ? named
+                          : std::filesystem::absolute(options.inventory).parent_path() / named;
+  std::error_code unknown;
+  std::cout << fmt::format("{}: written\nnext:\n", file);
+  if (!std::filesystem::exists(secret, unknown))
+    std::cout << fmt::format(
+        "  (umask 077; mkdir -p {}; cat > {})   # the BMCs' password, Ctrl-D\n",
+        secret.parent_path().string(), secret.string());
+  std::cout << fmt::format(
+      "  muster inventory check\n  muster doctor\n  muster discover scan   # then approve, --write "
+      "(docs/first-machine.md)\n");
+  return kOk;
+}
+
+int doctor(const app::Options& options, const DoctorArgs& args) {
+  const auto lines = app::examineHost(options, args.request);
+  const bool bad = std::ranges::any_of(
+      lines, [](const auto& line) { return line.verdict == app::DoctorVerdict::Bad; });
+  if (options.json) {
+    auto all = nlohmann::json::array();
+    for (const auto& line : lines)
+      all.push_back({{"what", line.what},
+                     {"verdict", app::wordOf(line.verdict)},
+                     {"text", line.text},
+                     {"why", line.why},
+                     {"mend", line.mend}});
+    std::cout << jsonText(nlohmann::json{{"ok", !bad}, {"lines", all}}, 2) << '\n';
+    return bad ? kFailed : kOk;
+  }
+  for (const auto& line : lines) {
+    std::cout << fmt::format("{:<9}{:<13}{}\n", app::wordOf(line.verdict), line.what, line.text);
+    if (line.verdict == app::DoctorVerdict::Ok) continue;
+    std::cout << fmt::format("{:22}why:  {}\n{:22}mend: {}\n", "", line.why, "", line.mend);
+  }
+  return bad ? kFailed : kOk;
+}
+
+}  // namespace muster::cli

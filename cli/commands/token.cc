@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// token: who may ask the API from elsewhere.
+#include "api/tokens.h"
+
+#include "app/actor.h"
+#include "app/effective_cluster.h"
+#include "base/json_output.h"
+#include "cli/commands/server.h"
+
+#include <nlohmann/json.hpp>
+
+#include <iostream>
+
+namespace muster::cli {
+namespace {
+
+std::string scopeText(const api::Scope& scope) {
+  std::string out;
+  const auto add = [&](std::string_view key, const std::vector<std::string>& values) {
+    for (const auto& value : values)
+      out += (&value == &values.front() ? fmt::format("{}{}=", out.empty() ? "" : " ", key) : ",") +
+             value;
+  };
+  add("pools", scope.pools);
+  add("racks", scope.racks);
+  if (!scope.nodes.empty()) out += (out.empty() ? "nodes=" : " nodes=") + scope.nodes;
+  return out.empty() ? "the whole site" : out;
+}
+
+Result<api::TokenRequest> requestOf(const TokenCreateArgs& args) {
+  const auto role = api::parseRole(args.role);
+  if (!role)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("\"{}\" is no role; there are: {}", args.role, api::allRoles()));
+  std::vector<std::string> words;
+  if (!args.pools.empty()) words.push_back("pools=" + args.pools);
+  if (!args.racks.empty()) words.push_back("racks=" + args.racks);
+  if (!args.nodes.empty()) words.push_back("nodes=" + args.nodes);
+  TRY(scope, api::parseScope(words));
+  return api::TokenRequest{args.name, *role, std::move(scope), args.hours};
+}
+
+}  // namespace
+
+int tokenCreate(const app::Options& options, const TokenCreateArgs& args) {
+  const auto request = requestOf(args);
+  if (!request) return report(request.error());
+  const auto store = app::openStoreForWriting(options);
+  if (!store) return report(store.error());
+  const auto made =
+      api::Tokens(**store).create(*request, app::actorText(options), SystemClock().now());
+  if (!made) return report(made.error());
+  if (options.json) {
+    auto out = api::toJson(made->token);
+    out["token"] = made->secret;
+    std::cout << jsonText(out, 2) << "\n";
+    return kOk;
+  }
+  std::cerr << fmt::format("{} ({}): {}, {}, until {}. It is not shown again:\n", made->token.name,
+                           made->token.id, toString(made->token.role), scopeText(made->token.scope),
+                           muster::toString(made->token.expires_at));
+  std::cout << made->secret << "\n";
+  return kOk;
+}
+
+int tokenList(const app::Options& options) {
+  const auto store = app::openStoreForReading(options);
+  if (!store) return report(store.error());
+  const auto tokens = api::Tokens(**store).list();
+  if (!tokens) return report(tokens.error());
+  auto out = nlohmann::json::array();
+  const auto now = SystemClock().now();
+  for (const auto& token : *tokens) {
+    out.push_back(api::toJson(token));
+    if (options.json) continue;
+    const auto* state = token.revoked ? "revoked" : token.expires_at <= now ? "over" : "counts";
+    std::cout << fmt::format("{} {:<20} {:<9} {:<8} until {}  {}, by {}\n", token.id, token.name,
+                             toString(token.role), state, muster::toString(token.expires_at),
+                             scopeText(token.scope), token.created_by);
+  }
+  if (options.json) std::cout << jsonText(out, 2) << "\n";
+  if (!options.json && tokens->empty()) std::cout << "there is no token\n";
+  return kOk;
+}
+
+int tokenRevoke(const app::Options& options, const TokenRevokeArgs& args) {
+  const auto store = app::openStoreForReading(options);
+  if (!store) return report(store.error());
+  const auto revoked =
+      api::Tokens(**store).revoke(args.token, app::actorText(options), SystemClock().now());
+  if (!revoked) return report(revoked.error());
+  std::cout << fmt::format("{} ({}) is revoked; a server refuses it within two seconds\n",
+                           revoked->name, revoked->id);
+  return kOk;
+}
+
+}  // namespace muster::cli

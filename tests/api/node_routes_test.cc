@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes are listed, and in what pages.
+#include "tests/api/api_site.h"
+
+namespace muster::api {
+namespace {
+
+using ::testing::ElementsAre;
+
+class ApiNodes : public ApiSite {};
+
+TEST_F(ApiNodes, filtersAndPagesOfNodes) {
+  fill();
+  start();
+  const auto namesOf = [](const Said& said) {
+    std::vector<std::string> out;
+    for (const auto& each : said.items()) out.push_back(each["node"]);
+    return out;
+  };
+  EXPECT_THAT(namesOf(get("/nodes?rack=r2")), ElementsAre("gpu003", "login1"));
+  EXPECT_THAT(namesOf(get("/nodes?nodes=gpu%5B001-002%5D&rack=r1")),
+              ElementsAre("gpu001", "gpu002"));
+  EXPECT_THAT(namesOf(get("/nodes?pool=debug")), ElementsAre("login1"));
+  EXPECT_THAT(namesOf(get("/nodes?findings=true")), ElementsAre("gpu002"));
+  const auto first = get("/nodes?limit=3");
+  EXPECT_THAT(namesOf(first), ElementsAre("gpu001", "gpu002", "gpu003"));
+  EXPECT_EQ(first.json["total"], 4);
+  const auto second = get("/nodes?limit=3&cursor=" + first.json["next"].get<std::string>());
+  EXPECT_THAT(namesOf(second), ElementsAre("login1"));
+  EXPECT_FALSE(second.json.contains("next"));
+  EXPECT_EQ(get("/certificates?limit=3").json["next"], "3");
+}
+
+}  // namespace
+}  // namespace muster::api

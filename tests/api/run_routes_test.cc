@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs over the API: asked for, looked at, cancelled; who may say yes.
+#include "tests/api/api_site.h"
+
+namespace muster::api {
+namespace {
+
+using ::testing::StartsWith;
+
+class ApiRuns : public ApiSite {};
+
+TEST_F(ApiRuns, areAskedForLookedAtAndCancelled) {
+  start();
+  EXPECT_EQ(get("/runs").items().size(), 0u);
+  const auto made =
+      post("/runs", {{"kind", "apply"}, {"nodes", "gpu[001-002]"}, {"confirm", true}});
+  ASSERT_EQ(made.status, 202) << made.body;
+  const std::string id = made.json["id"];
+  EXPECT_EQ(made.header("Location"), "/api/v1/runs/" + id);
+  EXPECT_EQ(made.json["state"], "queued") << "nobody serves the site here";
+  EXPECT_EQ(made.json["asked_by"]["way"], "unix");
+  EXPECT_EQ(get("/runs/" + id).json["nodes"], "gpu[001-002]");
+  EXPECT_EQ(get("/runs?open=true").items().size(), 1u);
+  EXPECT_EQ(get("/runs/" + id + "/plan").status, 404) << "it has none yet";
+  EXPECT_FALSE(get("/runs/" + id + "/events").items().empty());
+  const auto paused = post("/runs/" + id + "/pause", nlohmann::json::object());
+  EXPECT_EQ(paused.status, 200) << paused.body;
+  EXPECT_EQ(post("/runs/" + id + "/cancel", nlohmann::json::object()).json["state"], "cancelled");
+  EXPECT_EQ(post("/runs/" + id + "/cancel", nlohmann::json::object()).status, 409);
+  EXPECT_EQ(get("/runs?open=true").items().size(), 0u);
+  EXPECT_EQ(get("/runs/r-nothing").status, 404);
+}
+
+TEST_F(ApiRuns, theSameOrderTwiceIsOneRun) {
+  start();
+  const Ask order{.method = "POST",
+                  .target = "/api/v1/runs",
+                  .headers = {"Content-Type: application/json", "Idempotency-Key: k1"},
+                  .body = R"({"kind": "apply", "nodes": "gpu001"})"};
+  const std::string id = ask(order).json["id"];
+  EXPECT_THAT(id, StartsWith("r-"));
+  EXPECT_EQ(ask(order).json["id"], id);
+  EXPECT_EQ(get("/runs").items().size(), 1u);
+}
+
+TEST_F(ApiRuns, refuseWhatCannotBe) {
+  start();
+  EXPECT_EQ(post("/runs", {{"kind", "dance"}}).status, 400);
+  EXPECT_EQ(post("/runs", {{"kind", "apply"}, {"nodes", "gpu9"}}).status, 404);
+  EXPECT_EQ(post("/runs", {{"kind", "apply"}, {"after_restart", "maybe"}}).status, 400);
+  const std::string id = post("/runs", {{"kind", "apply"}}).json["id"];
+  EXPECT_EQ(post("/runs/" + id + "/approve", {{"plan_hash", "0123"}}).status / 100, 4);
+  EXPECT_EQ(post("/runs/" + id + "/approve", nlohmann::json::object()).status, 400);
+}
+
+/// Pages go back in time.
+TEST_F(ApiRuns, pagesOfRuns) {
+  start();
+  std::vector<std::string> ids;
+  for (int i = 0; i < 3; ++i) ids.push_back(post("/runs", {{"kind", "apply"}}).json["id"]);
+  const auto first = get("/runs?limit=2");
+  ASSERT_EQ(first.items().size(), 2u);
+  EXPECT_EQ(first.items()[0]["id"], ids[2]);
+  const auto second = get("/runs?limit=2&cursor=" + first.json["next"].get<std::string>());
+  ASSERT_EQ(second.items().size(), 1u);
+  EXPECT_EQ(second.items()[0]["id"], ids[0]);
+}
+
+}  // namespace
+}  // namespace muster::api

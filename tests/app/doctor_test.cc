@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// What doctor says of a host: a network namespace of the test's own, with real dnsmasq on the other
+// end of a wire, a real listener on a port, files of wrong modes.
+#include "app/doctor.h"
+
+#include "app/dhcp_rival.h"
+#include "base/io/process.h"
+#include "tests/app/site_folder.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <thread>
+
+namespace muster::app {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+const DoctorLine* find(const std::vector<DoctorLine>& lines, std::string_view what) {
+  for (const auto& line : lines)
+    if (line.what == what) return &line;
+  return nullptr;
+}
+std::string textOf(const std::vector<DoctorLine>& lines) {
+  std::string out;
+  for (const auto& line : lines)
+    out += fmt::format("{} {}: {} | {}\n", wordOf(line.verdict), line.what, line.text, line.mend);
+  return out;
+}
+DoctorVerdict verdictOf(const std::vector<DoctorLine>& lines, std::string_view what) {
+  const auto* line = find(lines, what);
+  EXPECT_TRUE(line) << what << "\n" << textOf(lines);
+  return line ? line->verdict : DoctorVerdict::Bad;
+}
+
+class Doctor : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root for network namespaces";
+    home_ = io::Fd(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+    if (::unshare(CLONE_NEWNET) != 0)
+      GTEST_SKIP() << "network namespaces cannot be made here: " << std::strerror(errno);
+    run("ip link set lo up; ip link add wire type veth peer name far; ip link set wire up; ip link "
+        "set far up");
+  }
+  void TearDown() override {
+    rival_.reset();
+    if (home_.valid()) ::setns(home_.get(), CLONE_NEWNET);
+  }
+  static void run(const std::string& script) {
+    const auto done = io::runChecked({.program = "sh", .args = {"-ec", script}});
+    ASSERT_TRUE(done) << done.error().str();
+  }
+  std::vector<DoctorLine> examine(bool without_network = true) const {
+    return examineHost(site_.options(), {without_network});
+  }
+  /// A foreign DHCP server behind the wire: dnsmasq in a namespace of its own.
+  void startRival() {
+    const auto leases = (site_ / "rival.leases").string(), log = (site_ / "rival.log").string();
+    // Its namespace lives as long as its process; the wire's other end is moved into it.
+    const auto script = fmt::format(
+        "ip link set lo up; : > {0}/waiting; while [ ! -e /sys/class/net/far ] && ! ip link show "
+        "far "
+        ">/dev/null 2>&1; do sleep 0.05; done; ip link set far up; ip address add 10.20.0.77/16 "
+        "dev "
+        "far; exec dnsmasq --no-daemon --conf-file=/dev/null --port=0 --interface=far "
+        "--dhcp-range=10.20.99.1,10.20.99.9,1h --dhcp-leasefile={1} --user=root --no-ping",
+        site_.options().inventory.parent_path().string(), leases);
+    auto started =
+        processes_->start({.program = "unshare", .args = {"--net", "sh", "-ec", script}}, log);
+    ASSERT_TRUE(started) << started.error().str();
+    rival_ = std::move(*started);
+    ASSERT_TRUE(becomes([&] { return fs::exists(site_ / "waiting"); }));
+    run(fmt::format("ip link set far netns {}", rival_->pid()));
+    ASSERT_TRUE(becomes([&] {
+      return io::readFile(log).value_or("").find("DHCP, IP range") != std::string::npos;
+    })) << io::readFile(log).value_or("");
+  }
+  template <class Condition>
+  static bool becomes(Condition condition) {
+    for (int tries = 0; tries < 400; ++tries) {
+      if (condition()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return false;
+  }
+
+  SiteFolder site_;
+  std::unique_ptr<io::ProcessRunner> processes_ = io::makeProcessRunner();
+  std::unique_ptr<io::Child> rival_;
+  io::Fd home_;
+};
+
+TEST_F(Doctor, namesTheCommandThatGivesTheHostItsAddress) {
+  auto lines = examine();
+  const auto* address = find(lines, "address");
+  ASSERT_TRUE(address) << textOf(lines);
+  EXPECT_EQ(address->verdict, DoctorVerdict::Bad);
+  EXPECT_THAT(address->mend, HasSubstr("ip address add 10.20.0.1/16 dev "));
+  // The command is tried as it stands.
+  run(address->mend.substr(0, address->mend.find("   (")));
+  lines = examine();
+  EXPECT_EQ(verdictOf(lines, "address"), DoctorVerdict::Ok) << textOf(lines);
+  EXPECT_EQ(verdictOf(lines, "ports"), DoctorVerdict::Ok) << textOf(lines);
+}
+
+TEST_F(Doctor, namesWhoHasAPort) {
+  run("ip address add 10.20.0.1/16 dev wire");
+  const io::Fd http(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in here{};
+  here.sin_family = AF_INET;
+  here.sin_port = htons(8443);
+  ASSERT_EQ(::bind(http.get(), reinterpret_cast<sockaddr*>(&here), sizeof here), 0);
+  ASSERT_EQ(::listen(http.get(), 1), 0);
+  const auto lines = examine();
+  const auto* ports = find(lines, "ports");
+  ASSERT_TRUE(ports);
+  EXPECT_EQ(ports->verdict, DoctorVerdict::Bad);
+  EXPECT_THAT(ports->text, HasSubstr("port 8443"));
+  EXPECT_THAT(ports->text, HasSubstr(fmt::format("({})", ::getpid())));
+}
+
+TEST_F(Doctor, seesAnotherDhcpServerAndSaysNothingOfASilentWire) {
+  run("ip address add 10.20.0.1/16 dev wire");
+  const auto silent = dhcpServersOn("wire", std::chrono::milliseconds(300));
+  ASSERT_TRUE(silent) << silent.error().str();
+  EXPECT_TRUE(silent->empty());
+  startRival();
+  if (HasFatalFailure()) return;
+  const auto lines = examine(false);
+  const auto* dhcp = find(lines, "dhcp");
+  ASSERT_TRUE(dhcp) << textOf(lines);
+  EXPECT_EQ(dhcp->verdict, DoctorVerdict::Bad) << dhcp->text;
+  EXPECT_THAT(dhcp->text, HasSubstr("10.20.0.77"));
+  // The BMCs of this inventory are nowhere.
+  EXPECT_EQ(verdictOf(lines, "bmcs"), DoctorVerdict::Bad);
+}
+
+TEST_F(Doctor, besideAnotherServerWantsOne) {
+  run("ip address add 10.20.0.1/16 dev wire");
+  std::string text(SiteFolder::kInventory);
+  const std::string mode = "{mode: authoritative, range: 10.20.240.1-10.20.247.254}";
+  text.replace(text.find(mode), mode.size(), "{mode: proxy}");
+  site_.write("cluster.yaml", text);
+  auto lines = examine(false);
+  EXPECT_EQ(verdictOf(lines, "dhcp"), DoctorVerdict::Bad) << textOf(lines);
+  startRival();
+  if (HasFatalFailure()) return;
+  lines = examine(false);
+  EXPECT_EQ(verdictOf(lines, "dhcp"), DoctorVerdict::Ok) << textOf(lines);
+}
+
+TEST_F(Doctor, seesModesThatLetOthersRead) {
+  ASSERT_TRUE(io::makeDirs(site_ / "state", 0755));
+  auto lines = examine();
+  const auto* state = find(lines, "state");
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->verdict, DoctorVerdict::Bad);
+  run(state->mend);
+  EXPECT_EQ(verdictOf(examine(), "state"), DoctorVerdict::Ok);
+}
+
+TEST_F(Doctor, anInventoryThatIsMissingOrWrongIsAFindingToo) {
+  site_.write("cluster.yaml", "cluster: {nmae: x}\n");
+  auto lines = examine();
+  const auto* inventory = find(lines, "inventory");
+  ASSERT_TRUE(inventory);
+  EXPECT_EQ(inventory->verdict, DoctorVerdict::Bad);
+  EXPECT_THAT(inventory->mend, HasSubstr("muster inventory check"));
+  EXPECT_TRUE(find(lines, "programs"));
+  fs::remove(site_ / "cluster.yaml");
+  lines = examine();
+  EXPECT_EQ(find(lines, "inventory")->mend, "muster init");
+}
+
+TEST_F(Doctor, aBmcThatAnswersIsReachedWithoutALogin) {
+  run("ip address add 10.20.0.1/16 dev wire; ip address add 10.20.250.1/32 dev lo; ip address add "
+      "10.20.250.2/32 dev lo");
+  const io::Fd bmc(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in here{};
+  here.sin_family = AF_INET;
+  here.sin_port = htons(443);
+  ASSERT_EQ(::bind(bmc.get(), reinterpret_cast<sockaddr*>(&here), sizeof here), 0);
+  ASSERT_EQ(::listen(bmc.get(), 4), 0);
+  EXPECT_EQ(verdictOf(examine(false), "bmcs"), DoctorVerdict::Ok);
+  const io::Fd connection(::accept(bmc.get(), nullptr, nullptr));
+  char byte = 0;
+  EXPECT_EQ(::recv(connection.get(), &byte, 1, 0), 0) << "closed, and nothing was sent";
+}
+
+}  // namespace
+}  // namespace muster::app

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// muster server as the real program: what systemd hears, signals, kill -9, tokens beside it.
+#include "cli/commands/server.h"
+
+#include "base/json_input.h"
+#include "tests/cli/muster_folder.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <set>
+
+namespace muster::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+/// What sd_notify(3) sends to.
+class NotifySocket {
+ public:
+  explicit NotifySocket(const std::filesystem::path& path)
+      : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::snprintf(address.sun_path, sizeof address.sun_path, "%s", path.c_str());
+    EXPECT_EQ(::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
+              0);
+    const timeval limit{60, 0};
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  }
+  std::string next() {
+    char text[4096];
+    const auto size = ::recv(socket_.get(), text, sizeof text, 0);
+    return size > 0 ? std::string(text, static_cast<std::size_t>(size)) : "(nothing)";
+  }
+
+ private:
+  io::Fd socket_;
+};
+
+class Server : public ::testing::Test {
+ protected:
+  pid_t start(std::vector<std::string> more = {}) {
+    std::vector<std::string> words{"server",   "--api-only",
+                                   "--socket", socket().string(),
+                                   "--access", (folder_ / "access.conf").string()};
+    words.insert(words.end(), more.begin(), more.end());
+    auto command = folder_.command(words);
+    const auto pid = ::fork();
+    if (pid == 0) {
+      for (const auto& [name, value] : command.env) ::setenv(name.c_str(), value.c_str(), 1);
+      ::setenv("NOTIFY_SOCKET", (folder_ / "notify").c_str(), 1);
+      ::setenv("WATCHDOG_USEC", "1500000", 1);
+      ::unsetenv("WATCHDOG_PID");
+      std::vector<char*> argv{command.program.data()};
+      for (auto& word : command.args) argv.push_back(word.data());
+      argv.push_back(nullptr);
+      ::execv(command.program.c_str(), argv.data());
+      ::_exit(127);
+    }
+    started_.insert(pid);
+    return pid;
+  }
+  std::filesystem::path socket() const { return folder_ / "api.sock"; }
+  nlohmann::json ask(const std::string& target, std::vector<std::string> words = {}) {
+    words.insert(words.begin(), {"-sS", "--max-time", "20", "--unix-socket", socket().string()});
+    words.push_back("http://localhost" + target);
+    const auto said = io::runBlocking({"curl", words});
+    auto json = said ? jsonOrNone(said->out, kServerJson) : nlohmann::json();
+    return json.is_object() ? json : nlohmann::json::object();
+  }
+  void TearDown() override {
+    for (const auto pid : std::set(started_)) end(pid, SIGKILL);
+  }
+  int end(pid_t pid, int signal) {
+    ::kill(pid, signal);
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    started_.erase(pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+  std::set<pid_t> started_;
+  test::MusterFolder folder_;
+  NotifySocket notify_{folder_ / "notify"};
+};
+
+TEST_F(Server, tellsSystemdAndEndsAsAsked) {
+  const auto pid = start();
+  EXPECT_THAT(notify_.next(), StartsWith("READY=1\nSTATUS=answers on "));
+  EXPECT_EQ(ask("/api/v1/site")["name"], "small");
+  EXPECT_EQ(notify_.next(), "WATCHDOG=1");
+  EXPECT_EQ(notify_.next(), "WATCHDOG=1");
+  EXPECT_EQ(end(pid, SIGTERM), kOk);
+  std::string last;
+  while ((last = notify_.next()) == "WATCHDOG=1") {
+  }
+  EXPECT_EQ(last, "STOPPING=1");
+  EXPECT_FALSE(std::filesystem::exists(socket()));
+}
+
+TEST_F(Server, aSecondOneSaysWhoAnswersAndAKilledOneIsFollowed) {
+  const auto first = start();
+  EXPECT_THAT(notify_.next(), StartsWith("READY=1"));
+  const auto second = folder_.muster({"server", "--api-only", "--socket", socket().string()});
+  EXPECT_EQ(second.code, kFailed);
+  EXPECT_THAT(second.err, HasSubstr("another server answers on " + socket().string()));
+  EXPECT_EQ(end(first, SIGKILL), 128 + SIGKILL);
+  EXPECT_TRUE(std::filesystem::is_socket(socket())) << "it was left";
+  const auto third = start();
+  std::string said;
+  while ((said = notify_.next()) == "WATCHDOG=1") {
+  }
+  EXPECT_THAT(said, StartsWith("READY=1"));
+  EXPECT_EQ(ask("/api/v1/me")["role"], "admin");
+  EXPECT_EQ(end(third, SIGTERM), kOk);
+}
+
+TEST_F(Server, readsTheInventoryAgainOnSighup) {
+  const auto pid = start();
+  notify_.next();
+  EXPECT_EQ(ask("/api/v1/nodes")["total"], 2);
+  folder_.write(
+      "cluster.yaml",
+      std::string(test::MusterFolder::kInventory) +
+          R"(  - {names: gpu003, profile: gpu-node, mac: "52:54:00:20:00:03", address: 10.20.1.3, bmc: "https://10.20.250.3", rack: r1, unit: 14}
+)");
+  EXPECT_EQ(ask("/api/v1/inventory")["file_differs"], true);
+  EXPECT_EQ(ask("/api/v1/nodes")["total"], 2) << "not before it is asked to";
+  ::kill(pid, SIGHUP);
+  nlohmann::json total;
+  for (int i = 0; i < 300 && total != 3; ++i) total = ask("/api/v1/nodes")["total"];
+  EXPECT_EQ(total, 3);
+  EXPECT_EQ(end(pid, SIGINT), kOk);
+}
+
+TEST_F(Server, tokensAreMadeBesideIt) {
+  const auto pid = start({"--listen", "127.0.0.1:0"});
+  notify_.next();
+  const auto made = folder_.muster({"token", "create", "ci", "--role", "robot", "--racks", "r1"});
+  ASSERT_EQ(made.code, kOk) << made.err;
+  const auto secret = made.out.substr(0, made.out.size() - 1);
+  EXPECT_THAT(secret, StartsWith("muster_"));
+  auto me = nlohmann::json::object();
+  for (int i = 0; i < 300 && me.value("principal", "") != "token:ci"; ++i)
+    me = ask("/api/v1/me", {"-H", "Authorization: Bearer " + secret});
+  EXPECT_EQ(me["role"], "robot");
+  const auto listed = folder_.muster({"token", "list"});
+  EXPECT_THAT(listed.out, HasSubstr("racks=r1"));
+  EXPECT_THAT(listed.out, ::testing::Not(HasSubstr(secret)));
+  EXPECT_EQ(folder_.muster({"token", "create", "ci"}).code, kFailed) << "a name is one token's";
+  EXPECT_EQ(folder_.muster({"token", "revoke", "ci"}).code, kOk);
+  for (int i = 0; i < 300 && me.value("status", 0) != 401; ++i)
+    me = ask("/api/v1/me", {"-H", "Authorization: Bearer " + secret});
+  EXPECT_EQ(me["code"], "unauthenticated");
+  EXPECT_EQ(end(pid, SIGTERM), kOk);
+}
+
+TEST_F(Server, saysWhatIsWrongWithItsOptions) {
+  const auto listen =
+      folder_.muster({"server", "--api-only", "--socket", socket().string(), "--listen", "8443"});
+  EXPECT_EQ(listen.code, kFailed);
+  EXPECT_THAT(listen.err, HasSubstr("ADDRESS:PORT"));
+  folder_.write("access.conf", "user anna king\n");
+  const auto access = folder_.muster({"server", "--api-only", "--socket", socket().string(),
+                                      "--access", (folder_ / "access.conf").string()});
+  EXPECT_EQ(access.code, kFailed);
+  EXPECT_THAT(access.err, HasSubstr("access.conf:1:1"));
+}
+
+}  // namespace
+}  // namespace muster::cli

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// A real `muster server` on a state folder that the real store filled, and a real browser.
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import fs from "node:fs";
+import https from "node:https";
+import { createRequire } from "node:module";
+import net from "node:net";
+import os from "node:os";
+import path from "node:path";
+
+export const bin = process.env.MUSTER_BIN || path.resolve("build/bin");
+const require = createRequire(path.join(process.env.WEB_MODULES || "", "x.js"));
+const { chromium } = require("playwright-core");
+const axe_source = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const kStartMs = 60_000;
+
+export function figure(name, value, bar = "") {
+  console.log(`figure: ${name}: ${value}${bar ? ` (bar: ${bar})` : ""}`);
+}
+
+async function freePort() {
+  const server = net.createServer();
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address();
+  await new Promise((done) => server.close(done));
+  return port;
+}
+
+/** A site in a folder of its own. */
+export class Site {
+  constructor(nodes) {
+    this.folder = fs.mkdtempSync(path.join(os.tmpdir(), "muster-web-"));
+    this.site = path.join(this.folder, "site");
+    execFileSync(path.join(bin, "web_site_maker"), ["make", this.site, String(nodes)], { stdio: "inherit" });
+  }
+  muster(...words) {
+    return execFileSync(path.join(bin, "muster"), ["-f", path.join(this.site, "cluster.yaml"), "--state", path.join(this.site, "state"), ...words], { encoding: "utf8" });
+  }
+  token(role, ...more) {
+    const said = this.muster("token", "create", `${role}${++this.tokens}`, "--role", role, ...more);
+    return /muster_\S+/.exec(said)[0];
+  }
+  tokens = 0;
+  change(node, facet, value, text) {
+    execFileSync(path.join(bin, "web_site_maker"), ["change", this.site, node, facet, value, text]);
+  }
+  events(count) {
+    execFileSync(path.join(bin, "web_site_maker"), ["events", this.site, String(count)]);
+  }
+  get socket() { return path.join(this.folder, "api.sock"); }
+  async start() {
+    this.port ||= await freePort();
+    this.url = `https://localhost:${this.port}`;
+    const log = fs.openSync(path.join(this.folder, "server.log"), "a");
+    this.child = spawn(path.join(bin, "muster"), ["-f", path.join(this.site, "cluster.yaml"), "--state", path.join(this.site, "state"),
+      "server", "--api-only", "--socket", this.socket, "--listen", `127.0.0.1:${this.port}`], { stdio: ["ignore", log, log] });
+    const until = Date.now() + kStartMs;
+    for (;;) {
+      const answer = await ask(this.url, "/readyz").catch(() => null);
+      if (answer?.status === 200) return;
+      if (this.child.exitCode !== null || Date.now() > until) throw new Error(`the server did not start: ${fs.readFileSync(path.join(this.folder, "server.log"), "utf8")}`);
+      await new Promise((done) => setTimeout(done, 100));
+    }
+  }
+  async kill(signal = "SIGKILL") {
+    const ended = new Promise((done) => this.child.once("exit", done));
+    this.child.kill(signal);
+    await ended;
+  }
+  /** `muster ui`: the address that it prints. */
+  async ui() {
+    const child = spawn(path.join(bin, "muster"), ["-f", path.join(this.site, "cluster.yaml"), "--state", path.join(this.site, "state"), "ui", "--socket", this.socket], { stdio: ["ignore", "pipe", "inherit"] });
+    let said = "";
+    for await (const piece of child.stdout) {
+      said += piece;
+      const found = /(http:\/\/\S+)\/(\?ticket=\S+)/.exec(said);
+      if (found) return { child, url: found[1], ticket: found[2] };
+    }
+    throw new Error(`muster ui ended: ${said}`);
+  }
+  memoryMib() {
+    return Math.round(Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${this.child.pid}/status`, "utf8"))[1]) / 1024);
+  }
+  async end() {
+    if (this.child?.exitCode === null) await this.kill("SIGTERM");
+    fs.rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** One HTTPS request, without a browser. */
+export function ask(url, target, { method = "GET", headers = {}, body } = {}) {
+  return new Promise((done, failed) => {
+    const request = https.request(url + target, { method, headers, rejectUnauthorized: false }, (answer) => {
+      const pieces = [];
+      answer.on("data", (piece) => pieces.push(piece));
+      answer.on("end", () => done({ status: answer.statusCode, headers: answer.headers, body: Buffer.concat(pieces) }));
+    });
+    request.on("error", failed);
+    request.end(body);
+  });
+}
+
+let browser = null;
+export async function theBrowser() {
+  browser ||= await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: process.getuid() === 0 ? ["--no-sandbox"] : [] });
+  return browser;
+}
+export async function closeBrowser() {
+  await browser?.close();
+  browser = null;
+}
+
+/** A window that is watched: what it says on its console, whom it asks. */
+export async function open(site, { token, width = 1360, height = 860, scheme = "light", at = "", quiet = [] } = {}) {
+  const context = await (await theBrowser()).newContext({ viewport: { width, height }, colorScheme: scheme, ignoreHTTPSErrors: true });
+  const page = await context.newPage();
+  const told = [], asked_elsewhere = [];
+  page.on("console", (message) => { if (["error", "warning"].includes(message.type())) told.push(message.text()); });
+  page.on("pageerror", (error) => told.push(String(error)));
+  page.on("request", (request) => { if (!request.url().startsWith(site.url) && !request.url().startsWith("data:")) asked_elsewhere.push(request.url()); });
+  await page.goto(`${site.url}/${at}`);
+  if (token) await logIn(page, token);
+  return {
+    context, page, told, asked_elsewhere,
+    /** Nothing on the console but what was expected; nobody else was asked. Chromium itself writes a
+     * line for each answer of 400 and more: who one is before the log-in, runs and certificates
+     * that are not there. */
+    clean(...expected) {
+      const rest = told.filter((text) => ![...quiet, ...expected, "status of 401", "status of 404"].some((part) => text.includes(part)));
+      assert.deepEqual(rest, []);
+      assert.deepEqual(asked_elsewhere, []);
+    },
+    close: () => context.close(),
+  };
+}
+
+export async function logIn(page, token) {
+  await page.fill("input[name=token]", token);
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("main h1");
+  await page.waitForSelector("[data-connection=live]");
+}
+
+export async function goTo(page, hash) {
+  await page.evaluate((to) => { location.hash = to; }, hash);
+  await settled(page);
+}
+export async function settled(page) {
+  await page.waitForSelector("main h1", { state: "attached" });
+  await page.waitForFunction(() => !document.querySelector("main [aria-busy]"), null, { timeout: 20_000 });
+}
+
+/** axe-core by the debugger's door, which the page's policy does not close. */
+export async function violations(page) {
+  const session = await page.context().newCDPSession(page);
+  const answer = await session.send("Runtime.evaluate", {
+    expression: `${axe_source};axe.run(document, {resultTypes: ["violations"]}).then((r) => JSON.stringify(r.violations.map((v) => v.id + ": " + v.nodes.slice(0, 2).map((n) => n.html.slice(0, 200)).join(" ; "))))`,
+    awaitPromise: true, returnByValue: true,
+  });
+  await session.detach();
+  return JSON.parse(answer.result.value);
+}
+
+export const kPages = {
+  now: "#/now", racks: "#/racks", rack: "#/racks/r001", nodes: "#/nodes", node: "#/nodes/gpu003",
+  facts: "#/nodes/gpu001?tab=facts", "node-findings": "#/nodes/gpu003?tab=findings", events: "#/nodes/gpu001?tab=events",
+  history: "#/nodes/gpu001?tab=history", certificate: "#/nodes/gpu001?tab=certificate", measurements: "#/nodes/gpu003?tab=measurements",
+  pools: "#/pools", findings: "#/findings", "findings-each": "#/findings?as=list", rollouts: "#/rollouts", inventory: "#/inventory",
+  log: "#/log", "rack-side": "#/rack-side", "rack-side-node": "#/rack-side/gpu003", settings: "#/settings",
+};

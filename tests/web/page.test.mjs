@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page against a real server of 128 nodes.
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import zlib from "node:zlib";
+import { ask, closeBrowser, figure, goTo, kPages, open, settled, Site, theBrowser, violations } from "./harness.mjs";
+
+let site, viewer, operator, admin;
+before(async () => {
+  site = new Site(128);
+  viewer = site.token("viewer");
+  operator = site.token("operator");
+  admin = site.token("admin");
+  await site.start();
+});
+after(async () => {
+  await closeBrowser();
+  await site.end();
+});
+
+describe("what is served", () => {
+  test("with a policy that lets nothing in, and unchanged files are not sent again", async () => {
+    const index = await ask(site.url, "/");
+    const policy = index.headers["content-security-policy"];
+    assert.match(policy, /default-src '(self|none)'/);
+    assert.doesNotMatch(policy, /unsafe|https?:|\*/);
+    assert.equal(index.headers["x-content-type-options"], "nosniff");
+    assert.equal((await ask(site.url, "/", { headers: { "If-None-Match": index.headers.etag } })).status, 304);
+  });
+
+  test("a page weighs at most 60 kB, gzip", async () => {
+    const window = await open(site, { token: viewer, at: "#/nodes/gpu003?tab=measurements" });
+    await settled(window.page);
+    await window.page.waitForSelector(".plot canvas");
+    const files = await window.page.evaluate(() => [location.pathname, ...performance.getEntriesByType("resource").map((entry) => new URL(entry.name).pathname)].filter((file) => !file.startsWith("/api/")));
+    let sum = 0, plots = 0;  // uPlot, fetched when the first plot is looked at
+    for (const file of new Set(files)) {
+      const answer = await ask(site.url, file, { headers: { "Accept-Encoding": "gzip" } });
+      assert.equal(answer.status, 200, file);
+      if (answer.body.length > 1000) assert.equal(answer.headers["content-encoding"], "gzip", file);
+      sum += answer.body.length;
+      if (file.includes("uplot")) plots += answer.body.length;
+    }
+    figure("weight of a node's page, gzip", `${((sum - plots) / 1000).toFixed(1)} kB, with plots ${(sum / 1000).toFixed(1)} kB`, "60 kB");
+    assert.ok(sum - plots <= 60_000, `${sum} bytes`);
+    await window.close();
+  });
+});
+
+describe("log in", () => {
+  test("a wrong token is refused in words, a right one becomes a cookie that no script reads", async () => {
+    const window = await open(site);
+    await window.page.fill("input[name=token]", "muster_wrong");
+    await window.page.keyboard.press("Enter");
+    await window.page.waitForSelector("[role=alert]");
+    await window.page.fill("input[name=token]", viewer);
+    await window.page.keyboard.press("Enter");
+    await window.page.waitForSelector("[data-connection=live]");
+    const cookie = (await window.context.cookies())[0];
+    assert.deepEqual([cookie.httpOnly, cookie.secure, cookie.sameSite], [true, true, "Strict"]);
+    assert.equal(await window.page.evaluate(() => document.cookie + JSON.stringify({ ...localStorage, ...sessionStorage })).then((text) => text.includes("muster_")), false);
+    await window.page.reload();
+    await window.page.waitForSelector("[data-connection=live]");
+    await goTo(window.page, "#/settings");
+    await window.page.click("text=Log out");
+    await window.page.waitForSelector("input[name=token]");
+    await window.page.reload();
+    await window.page.waitForSelector("input[name=token]");
+    window.clean("401");
+    await window.close();
+  });
+
+  test("an order with the cookie from another site's page is refused", async () => {
+    const headers = { Cookie: `__Host-muster=${admin}`, "Content-Type": "application/json" };
+    const body = JSON.stringify({ nodes: "gpu001", reason: "test" });
+    for (const more of [{}, { Origin: "https://evil.example" }, { "Sec-Fetch-Site": "cross-site", Origin: site.url }, { "Sec-Fetch-Site": "same-site" }])
+      assert.equal((await ask(site.url, "/api/v1/quarantine", { method: "POST", headers: { ...headers, ...more }, body })).status, 403, JSON.stringify(more));
+    assert.equal((await ask(site.url, "/api/v1/me", { headers })).status, 200);
+    assert.equal((await ask(site.url, "/api/v1/me", { headers: { Cookie: "__Host-muster=muster_x" } })).status, 401);
+  });
+
+  test("who may not is told so beside each order", async () => {
+    for (const [role, token, holds, wipes] of [["viewer", viewer, false, false], ["operator", operator, true, false], ["admin", admin, true, true]]) {
+      const window = await open(site, { token, at: "#/nodes/gpu001" });
+      await goTo(window.page, "#/nodes/gpu001");
+      for (const [label, may] of [["Quarantine…", holds], ["Permit a wipe…", wipes]]) {
+        const button = window.page.locator(".heading button", { hasText: label });
+        assert.equal(await button.getAttribute("aria-disabled"), may ? null : "true", `${role}: ${label}`);
+        if (may) continue;
+        assert.match(await button.getAttribute("title"), new RegExp(`\\(${role}\\) may not: ask somebody with the role .*admin`));
+        await button.click({ force: true }); // a browser clicks what is aria-disabled, Playwright would wait
+        assert.equal(await window.page.locator("dialog[open]").count(), 0);
+        await window.page.waitForSelector(".said >> text=may not");
+      }
+      window.clean();
+      await window.close();
+    }
+  });
+});
+
+describe("pages", () => {
+  const shots = process.env.WEB_SHOTS;
+  for (const [kind, size, scheme] of [["light", [1360, 860], "light"], ["dark", [1360, 860], "dark"], ["phone", [360, 740], "light"]])
+    test(`each opens by its link, ${kind}: no error, nothing wider than the window, axe finds nothing`, async () => {
+      const window = await open(site, { token: admin, width: size[0], height: size[1], scheme });
+      for (const [name, at] of Object.entries(kPages)) {
+        await window.page.goto("about:blank");
+        await window.page.goto(`${site.url}/${at}`);
+        await window.page.waitForSelector("[data-connection=live]");
+        await settled(window.page);
+        if (name === "measurements") await window.page.waitForSelector(".plot canvas");
+        if (shots) {
+          fs.mkdirSync(shots, { recursive: true });
+          await window.page.screenshot({ path: path.join(shots, `${name}-${kind}.png`) });
+        }
+        assert.equal(await window.page.locator("main h1").count(), 1, name);
+        assert.ok(await window.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name}: wider than the window`);
+        assert.deepEqual(await violations(window.page), [], name);
+        const alerts = await window.page.locator("main [role=alert]").allTextContents();
+        assert.deepEqual(alerts, [], name);
+      }
+      window.clean(name404(window));
+      await window.close();
+    });
+  /** What the page asks for without knowing whether it is there: runs, a certificate. */
+  const name404 = () => "status of 404";
+
+  test("filters are in the URL, and the URL makes them", async () => {
+    const window = await open(site, { token: viewer, at: "#/nodes" });
+    await goTo(window.page, "#/nodes?state=quarantined");
+    const rows = window.page.locator(".big-table .rows [role=row]");
+    const count = await rows.count();
+    assert.ok(count >= 2 && count < 20, `${count}`);
+    await goTo(window.page, "#/nodes");
+    await window.page.fill(".filters input[type=search]", "gpu[010-019,100]");
+    await window.page.waitForFunction(() => document.querySelectorAll(".big-table .rows [role=row]").length === 11);
+    assert.match(window.page.url(), /q=gpu%5B010-019%2C100%5D/);
+    await window.page.click("text=Node >> nth=-1").catch(() => {});
+    await window.page.goto("about:blank");
+    await window.page.goto(`${site.url}/#/nodes?q=gpu%5B010-019%5D&sort=-node`);
+    await settled(window.page);
+    assert.match(await rows.first().textContent(), /gpu019/);
+    window.clean("404");
+    await window.close();
+  });
+
+  test("a node that is not there, and a page that is not there, say so", async () => {
+    const window = await open(site, { token: viewer, at: "#/nodes/nothere" });
+    await goTo(window.page, "#/nodes/nothere");
+    await window.page.waitForSelector("main [role=alert]");
+    await goTo(window.page, "#/somewhere");
+    await window.page.waitForSelector("text=Nothing here");
+    await window.close();
+  });
+
+  test("words of others are text, never markup", async () => {
+    site.change("gpu050", "hw.note", "<img src=x onerror=alert(1)>", "<b>bold</b> <script>alert(1)</script>");
+    const window = await open(site, { token: viewer, at: "#/log" });
+    await goTo(window.page, "#/log");
+    await window.page.waitForSelector("text=<b>bold</b>");
+    await goTo(window.page, "#/nodes/gpu050?tab=facts");
+    await window.page.waitForSelector("text=<img src=x");
+    assert.equal(await window.page.locator("main img, main script").count(), 0);
+    window.clean("404");
+    await window.close();
+  });
+});
+
+describe("live", () => {
+  test("an order in one window is seen in another, without a reload", async () => {
+    const one = await open(site, { token: operator, at: "#/nodes/gpu021" }), two = await open(site, { token: viewer });
+    await goTo(two.page, "#/nodes?q=gpu021");
+    await two.page.waitForSelector(".rows >> text=in pool");
+    await two.page.evaluate(() => { window.not_reloaded = true; });
+    await goTo(one.page, "#/nodes/gpu021");
+    await one.page.click(".heading >> text=Quarantine…");
+    await one.page.fill("dialog input[name=reason]", "coolant, ticket 12");
+    const began = Date.now();
+    await one.page.keyboard.press("Enter");
+    await one.page.waitForSelector(".said >> text=in quarantine");
+    await two.page.waitForFunction(() => !document.querySelector(".rows [role=row]").textContent.includes("in pool") || document.querySelector(".rows [role=row]").textContent.match(/1/), null, { timeout: 10_000 });
+    await goTo(two.page, "#/now");
+    await two.page.waitForSelector("text=coolant, ticket 12");
+    figure("an order is seen in another window", `${Date.now() - began} ms`);
+    assert.ok(await two.page.evaluate(() => window.not_reloaded));
+    await goTo(one.page, "#/nodes/gpu021");
+    await one.page.click(".heading >> text=Take out of quarantine…");
+    await one.page.fill("dialog input[name=reason]", "dry again");
+    await one.page.keyboard.press("Enter");
+    await two.page.waitForSelector("text=coolant, ticket 12", { state: "detached" });
+    one.clean("404");
+    two.clean("404");
+    await one.close();
+    await two.close();
+  });
+
+  test("a state that changes in the store is shown", async () => {
+    const window = await open(site, { token: viewer });
+    await goTo(window.page, "#/nodes?q=gpu030");
+    await window.page.waitForSelector(".rows >> text=in pool");
+    const began = Date.now();
+    site.change("gpu030", "pool", "drained", "drained by hand");
+    await window.page.waitForSelector(".rows >> text=maintenance");
+    figure("a change of the store is shown", `${Date.now() - began} ms, of it the change itself about 100 ms`);
+    await window.close();
+  });
+
+  test("the server is killed, the page says so calmly, and goes on by itself", async () => {
+    const window = await open(site, { token: viewer });
+    await goTo(window.page, "#/nodes?q=gpu031");
+    await window.page.waitForSelector(".rows >> text=in pool");
+    await window.page.evaluate(() => { window.not_reloaded = true; });
+    await site.kill();
+    await window.page.waitForSelector(".banner >> text=does not answer");
+    await window.page.waitForSelector(".rows >> text=in pool");
+    site.change("gpu031", "pool", "drained", "while the server was away");
+    await site.start();
+    const back = Date.now();
+    await window.page.waitForSelector("[data-connection=live]", { timeout: 20_000 });
+    await window.page.waitForSelector(".rows >> text=maintenance");
+    figure("right again after the server is back", `${Date.now() - back} ms`);
+    assert.equal(await window.page.locator(".banner").count(), 0);
+    assert.ok(await window.page.evaluate(() => window.not_reloaded));
+    await goTo(window.page, "#/log");
+    await window.page.waitForSelector("text=while the server was away");
+    window.clean("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED", "ERR_CONNECTION", "ERR_SSL", "ERR_EMPTY", "404");
+    await window.close();
+  });
+});
+
+describe("by keyboard alone", () => {
+  test("find a node, choose in the table, give and leave an order", async () => {
+    const window = await open(site, { token: operator });
+    const { page } = window;
+    await page.keyboard.press("Tab");
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), "Skip to the page");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.tagName), "H1");
+    await page.keyboard.press("/");
+    await page.keyboard.type("gpu[001-008]");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".big-table");
+    await page.focus(".big-table .rows");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("main h1 >> text=gpu002");
+    assert.equal(await page.evaluate(() => document.activeElement.tagName), "H1");
+    for (let i = 0; i < 12; ++i) {
+      await page.keyboard.press("Tab");
+      if (await page.evaluate(() => document.activeElement.textContent === "Quarantine…")) break;
+    }
+    assert.ok(await page.evaluate(() => document.activeElement.matches(":focus-visible")));
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("dialog[open]");
+    assert.equal(await page.evaluate(() => document.activeElement.name), "nodes");
+    assert.deepEqual(await violations(page), []);
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("dialog[open]", { state: "detached" });
+    window.clean("404");
+    await window.close();
+  });
+
+  test("what is lost needs the word typed", async () => {
+    const window = await open(site, { token: admin });
+    await goTo(window.page, "#/nodes/gpu040");
+    await window.page.click(".heading >> text=Permit a wipe…");
+    await window.page.fill("dialog input[name=reason]", "new image");
+    await window.page.keyboard.press("Enter");
+    assert.equal(await window.page.locator("dialog[open]").count(), 1);
+    await window.page.fill("dialog input[name=confirm]", "gpu04");
+    await window.page.keyboard.press("Enter");
+    assert.equal(await window.page.locator("dialog[open]").count(), 1);
+    await window.page.fill("dialog input[name=confirm]", "gpu040");
+    await window.page.keyboard.press("Enter");
+    await window.page.waitForSelector(".said >> text=permitted once");
+    assert.match(site.muster("--json", "wipe", "list"), /gpu040/);
+    await window.close();
+  });
+});
+
+test("a token is created, shown once, used, and revoked", async () => {
+  const window = await open(site, { token: admin });
+  await goTo(window.page, "#/settings");
+  await window.page.click("text=Create…");
+  await window.page.fill("dialog input[name=name]", "wallboard");
+  await window.page.click("dialog >> text=Create >> nth=-1");
+  const token = await window.page.textContent("[data-token]");
+  assert.match(token, /^muster_/);
+  const asks = () => ask(site.url, "/api/v1/me", { headers: { Authorization: `Bearer ${token}` } });
+  const until = Date.now() + 10_000; // the server looks at its tokens once a second
+  while ((await asks()).status !== 200) assert.ok(Date.now() < until);
+  await window.page.locator("tr", { hasText: "wallboard" }).locator("text=Revoke…").click();
+  await window.page.fill("dialog input[name=confirm]", "wallboard");
+  await window.page.keyboard.press("Enter");
+  await window.page.locator("tr", { hasText: "wallboard" }).locator("text=revoked").waitFor();
+  await window.close();
+});
+
+test("muster ui: one browser of this host, without a token, as who typed it", async () => {
+  const ui = await site.ui();
+  const window = await open({ url: ui.url }, { at: ui.ticket });
+  await window.page.waitForSelector("[data-connection=live]");
+  assert.equal(new URL(window.page.url()).search, "");
+  await goTo(window.page, "#/settings");
+  await window.page.waitForSelector("text=the Unix socket");
+  await goTo(window.page, "#/nodes/gpu060");
+  await window.page.click(".heading >> text=Quarantine…");
+  await window.page.fill("dialog input[name=reason]", "by muster ui");
+  await window.page.keyboard.press("Enter");
+  await window.page.waitForSelector(".said >> text=in quarantine");
+  assert.match(site.muster("quarantine", "list"), /gpu060.*by muster ui/s);
+  const other = await (await theBrowser()).newContext();
+  const second = await other.newPage();
+  assert.equal((await second.goto(`${ui.url}/${ui.ticket}`)).status(), 403);
+  assert.equal((await second.goto(`${ui.url}/api/v1/me`)).status(), 403);
+  await other.close();
+  window.clean();
+  await window.close();
+  ui.child.kill("SIGTERM");
+});

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes a site for the tests of the page: an inventory, and a store that the real store code fills
+// with what the inventory's own goals want, and with what goes wrong at a site. And changes one, as
+// a monitor beside the server would.
+//   web_site_maker make FOLDER NODES
+//   web_site_maker change FOLDER NODE FACET VALUE TEXT
+//   web_site_maker events FOLDER COUNT
+#include "app/controller.h"
+#include "app/effective_cluster.h"
+#include "app/options.h"
+#include "app/session.h"
+#include "app/wipe.h"
+#include "base/io/files.h"
+#include "base/main_guard.h"
+#include "inventory/inventory.h"
+#include "inventory/model/cluster.h"
+#include "lifecycle/model/plan.h"
+#include "lifecycle/model/quarantine.h"
+#include "lifecycle/model/unread.h"
+#include "lifecycle/store/measurements.h"
+#include "lifecycle/store/store.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <span>
+
+namespace {
+
+using namespace muster;
+using namespace std::chrono_literals;
+using lifecycle::Event;
+using lifecycle::EventKind;
+using lifecycle::FacetRef;
+using lifecycle::Fact;
+using lifecycle::Subject;
+
+constexpr int kRounds = 3, kPerRack = 8, kDevices = 8, kMeasuredNodes = 64, kMeasurements = 24;
+constexpr std::size_t kFactsAtOnce = 20'000;
+
+constexpr std::string_view kHead = R"(cluster: {{name: {}}}
+networks:
+  provisioning: {{cidr: 10.0.0.0/8, dhcp: {{mode: authoritative, range: 10.255.0.1-10.255.240.254}}}}
+credentials:
+  bmc: {{username: admin, password: {{file: bmc-password}}}}
+images:
+  bookworm-gpu: {{build: {{suite: bookworm, packages: [linux-image-amd64]}}}}
+pools:
+  batch: {{slurm: {{partition: gpu}}}}
+  debug: {{slurm: {{partition: debug}}}}
+profiles:
+  hgx-h100: {{expect: {{gpus: 8, gpu_model: H100}}, image: bookworm-gpu, gates: [burn-in], pool: batch}}
+  hgx-h200: {{expect: {{gpus: 8, gpu_model: H200}}, image: bookworm-gpu, gates: [burn-in], pool: debug}}
+gates:
+  burn-in: {{level: quick, groups: [host]}}
+nodes:
+  - {{names: "gpu[{}]", profile: hgx-h100, from: nodes.csv}}
+  - {{names: "gpu[{}]", profile: hgx-h200, from: nodes.csv}}
+)";
+
+template <class T>
+T need(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().str());
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+std::string nameOf(int i, int nodes) {
+  return fmt::format("gpu{:0{}}", i, std::to_string(nodes).size());
+}
+
+app::Options optionsOf(const std::filesystem::path& folder) {
+  app::Options out;
+  out.inventory = folder / "cluster.yaml";
+  out.state = folder / "state";
+  out.cache = folder / "cache";
+  out.lab = folder / "no-lab";
+  out.command_line = "muster plan";
+  return out;
+}
+
+void writeInventory(const std::filesystem::path& folder, int nodes) {
+  need(io::makeDirs(folder, 0700));
+  need(io::writeFileAtomic(folder / "bmc-password", "calvin\n"));
+  std::filesystem::permissions(folder / "bmc-password", std::filesystem::perms::owner_read |
+                                                            std::filesystem::perms::owner_write);
+  const auto width = std::to_string(nodes).size();
+  const auto large = nodes - nodes / 16;  // so many have the first profile
+  need(io::writeFileAtomic(
+      folder / "cluster.yaml",
+      fmt::format(kHead, "hall-2", fmt::format("{:0{}}-{:0{}}", 1, width, large, width),
+                  fmt::format("{:0{}}-{}", large + 1, width, nodes))));
+  std::string csv = "name,rack,unit,mac,address,bmc,serial\n";
+  for (int i = 1; i <= nodes; ++i)
+    csv += fmt::format(
+        "{},r{:03},{},52:54:00:{:02x}:{:02x}:{:02x},10.20.{}.{},https://10.21.{}.{},"
+        "S{:07}\n",
+        nameOf(i, nodes), (i - 1) / kPerRack + 1, (i - 1) % kPerRack * 5 + 2, i >> 16, i >> 8 & 255,
+        i & 255, i / 250, i % 250 + 1, i / 250, i % 250 + 1, i);
+  need(io::writeFileAtomic(folder / "nodes.csv", csv));
+}
+
+/// A value that a goal takes: it may be a glob.
+std::string valueFor(std::string want) {
+  std::erase(want, '*');
+  for (auto& letter : want)
+    if (letter == '?') letter = '0';
+  return want.empty() ? "1" : want;
+}
+
+struct Maker {
+  int nodes = 0;
+  WallTime now = SystemClock().now();
+  app::Session* session = nullptr;
+  lifecycle::Store* store = nullptr;
+  std::vector<Fact> facts;
+
+  Subject subject(int i) const { return Subject(NodeName(nameOf(i, nodes))); }
+  void put(Fact fact) {
+    facts.push_back(std::move(fact));
+    if (facts.size() >= kFactsAtOnce) flush();
+  }
+  void flush() {
+    need(store->putFacts(facts));
+    facts.clear();
+  }
+  /// As the inventory declares it. Goals of one stage come with the facts of those before.
+  void asDeclared(const Subject& who, const std::vector<lifecycle::Goal>& goals, WallTime at) {
+    for (const auto& goal : goals)
+      put({who, goal.facet.facet, valueFor(goal.want), at, "agent " + who.str(), ""});
+  }
+  void note(const Subject& who, EventKind kind, std::string text, double fraction, WallTime at) {
+    need(store->addEvent({0, at, kind, who, "", std::move(text), fraction}));
+  }
+  void breakNode(int i) {
+    const auto who = subject(i);
+    const auto gpu = i % kDevices;
+    const auto at = now - std::chrono::minutes(20 + i % 50 * 7);
+    put({who, FacetName("pool"), "out", at, "slurm", ""});
+    if (i % 3 != 0) {
+      need(store->addFinding(
+          {{who, FacetName("health.gpu")},
+           Severity::Error,
+           fmt::format("GPU {} has fallen off the bus (Xid 79)", gpu),
+           fmt::format(R"({{"xid": 79, "gpu": {}, "pci": "0000:1b:00.0", )"
+                       R"("console": ["NVRM: Xid (PCI:0000:1b:00): 79, GPU has )"
+                       R"(fallen off the bus."]}})",
+                       gpu),
+           fmt::format("replace GPU {}, then `muster quarantine remove {}`", gpu, who.str()),
+           at,
+           "monitor"}));
+    } else {
+      put({who, FacetName("gate.burn-in"), "failed", at, "agent " + who.str(), ""});
+      need(store->addFinding(
+          {{who, FacetName("gate.burn-in")},
+           Severity::Error,
+           fmt::format("GPU {} reads its memory with 2,104 GB/s, 27 % below its peers", gpu),
+           R"({"measured_gb_s": 2104, "peers_gb_s": 2893, "peers": 62})",
+           fmt::format("reseat GPU {} and validate again; if it stays, replace it", gpu),
+           at,
+           "engine/validate"}));
+    }
+    note(who, EventKind::FindingRaised, "a finding was raised", -1, at);
+  }
+  void work(int i) {
+    const auto who = subject(i);
+    put({who, FacetName("image"), "none", now - 1h, "agent " + who.str(), ""});
+    put({who, FacetName("pool"), "out", now - 1h, "slurm", ""});
+    lifecycle::Intent intent;
+    intent.action = {who.str() + "/image",
+                     {who, FacetName("image")},
+                     "provision",
+                     "none",
+                     "bookworm-gpu",
+                     "profile hgx-h100 declares image bookworm-gpu",
+                     lifecycle::Disruption::Wipe,
+                     300s,
+                     5400s};
+    intent.id = intent.action.id + "#1";
+    intent.plan_hash = "web";
+    intent.opened_at = now - 3min;
+    need(store->openIntent(intent));
+    note(who, EventKind::ActionStarted, "writing bookworm-gpu", 0, now - 3min);
+    note(who, EventKind::ActionProgress, "writing bookworm-gpu: 41 of 118 GiB", 0.35, now - 20s);
+  }
+  void measure(const app::Options& options) {
+    const auto measurements = need(lifecycle::openMeasurements(options.storeUrl()));
+    std::vector<lifecycle::MeasuredSet> sets;
+    for (int i = 1; i <= std::min(nodes, kMeasuredNodes); ++i)
+      for (int run = 0; run < kMeasurements; ++run) {
+        lifecycle::MeasuredSet set{now - std::chrono::hours(70 * (kMeasurements - run)),
+                                   NodeName(nameOf(i, nodes)),
+                                   "gate.burn-in",
+                                   "hgx-h100",
+                                   fmt::format("r{:03}", (i - 1) / kPerRack + 1),
+                                   {}};
+        for (int gpu = 0; gpu < kDevices; ++gpu) {
+          const double wave = std::sin(run * 0.7 + gpu * 1.9 + i * 0.37);
+          const double slow = i % 5 == 3 && gpu == 3 && run > 15 ? 0.73 : 1;
+          set.numbers[fmt::format("gpu.hbm/hbm_gb_s@{}", gpu)] = (2893 + 14 * wave) * slow;
+          set.numbers[fmt::format("gpu.gemm/bf16_tflops@{}", gpu)] = 688 + 4 * wave;
+        }
+        set.numbers["host.memory/stream_gb_s"] = 412 + 3 * std::sin(run + i);
+        sets.push_back(std::move(set));
+      }
+    need(measurements->add(sets));
+  }
+};
+
+void make(const std::filesystem::path& folder, int nodes) {
+  writeInventory(folder, nodes);
+  const auto options = optionsOf(folder);
+  {
+    const auto made = need(app::openStoreForWriting(options));
+  }
+  auto session = need(app::Session::openStored(options, need(app::effectiveCluster(options))));
+  Maker maker{nodes};
+  maker.session = session.get();
+  auto store = need(app::openStoreForWriting(options));
+  maker.store = store.get();
+  // What is wanted depends on what was seen: a gate is of a hardware, an image, drivers.
+  for (int round = 0; round < kRounds; ++round) {
+    const auto facts = need(store->facts());
+    for (int i = 1; i <= nodes; ++i) {
+      const auto who = maker.subject(i);
+      const auto at = maker.now - std::chrono::seconds(30 + i % 600);
+      maker.put({who, FacetName("hw.gpus"), "8", at, "agent " + who.str(), R"({"model": "H100"})"});
+      maker.asDeclared(who, session->controller->goals(who, facts), at);
+      maker.put({who, FacetName("pool"), "in", at, "slurm", ""});
+    }
+    maker.flush();
+  }
+  for (int i = 1; i <= nodes; ++i) {
+    if (i % 41 == 3) maker.breakNode(i);
+    if (i % 37 == 6) maker.work(i);
+    if (i % 29 == 11)
+      maker.put(lifecycle::unreadFact(
+          maker.subject(i), "firmware",
+          Error(ErrorCode::Denied, "the BMC refused the account 'admin'"), maker.now - 3h));
+    if (i % 53 == 14) {
+      maker.put({maker.subject(i), FacetName("pool"), "drained", maker.now - 5h, "slurm", ""});
+      need(lifecycle::Quarantine(*store).add(
+          NodeName(nameOf(i, nodes)),
+          {maker.now - 5h, "anna@ctl1", "NVLink errors since the move, ticket 4711", ""}));
+    }
+  }
+  maker.flush();
+  need(store->addFinding({{Subject::cluster(), FacetName("fabric.subnet-manager")},
+                          Severity::Warning,
+                          "two subnet managers say that they are master",
+                          R"({"masters": ["sm1", "sm2"]})",
+                          "stop opensm on sm2, or give it a lower priority",
+                          maker.now - 40min,
+                          "engine/fabric"}));
+  need(store->grantWipe(NodeName(nameOf(2, nodes)), "new disks", maker.now - 2h));
+  lifecycle::Request request{"web-1", maker.now - 3h, "anna",        "ctl1", "muster apply --yes",
+                             "web",   "done",         maker.now - 2h};
+  need(store->openRequest(request));
+  need(store->closeRequest(request.id, request.outcome, request.ended_at));
+  for (int i = 1; i <= std::min(nodes, 60); ++i)
+    maker.note(maker.subject(i), EventKind::ActionDone, "gate.burn-in: 8 of 8 GPUs pass", -1,
+               maker.now - std::chrono::minutes(120 - i));
+  maker.measure(options);
+}
+
+void change(const std::filesystem::path& folder, const std::string& node, const std::string& facet,
+            const std::string& value, const std::string& text) {
+  auto store = need(app::openStoreForWriting(optionsOf(folder)));
+  const auto who = Subject(NodeName(node));
+  const auto now = SystemClock().now();
+  need(store->putFacts({{who, FacetName(facet), value, now, "test", ""}}));
+  need(store->addEvent({0, now, EventKind::Observed, who, "", text, -1}));
+}
+
+void addEvents(const std::filesystem::path& folder, int count) {
+  auto store = need(app::openStoreForWriting(optionsOf(folder)));
+  for (int i = 0; i < count; ++i)
+    need(store->addEvent({0, SystemClock().now(), EventKind::Note,
+                          Subject(NodeName(fmt::format("gpu{:05}", i % 9'000 + 1))), "",
+                          fmt::format("event {} of many", i), -1}));
+}
+
+int numberOf(const char* text) {
+  int out = 0;
+  const std::string_view word(text);
+  std::from_chars(word.data(), word.data() + word.size(), out);
+  return out;
+}
+
+int run(std::span<char*> words) {
+  const std::string_view verb = words.size() > 1 ? words[1] : "";
+  if (verb == "make" && words.size() == 4)
+    make(words[2], numberOf(words[3]));
+  else if (verb == "change" && words.size() == 7)
+    change(words[2], words[3], words[4], words[5], words[6]);
+  else if (verb == "events" && words.size() == 4)
+    addEvents(words[2], numberOf(words[3]));
+  else
+    throw std::runtime_error(
+        "make FOLDER NODES | change FOLDER NODE FACET VALUE TEXT | "
+        "events FOLDER COUNT");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return muster::guardedMain("web_site_maker", [&] {
+    return run(std::span<char*>(argv, static_cast<std::size_t>(argc)));
+  });
+}

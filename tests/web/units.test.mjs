@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of the page that need no browser.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fold, matcher } from "../../web/js/hostlist.js";
+import { age, digest, duration } from "../../web/js/format.js";
+import { inOrder, stageOf, toneOf } from "../../web/js/states.js";
+
+test("names fold to a hostlist and back", () => {
+  assert.equal(fold(["gpu001", "gpu002", "gpu003", "gpu007", "login1"]), "gpu[001-003,007],login1");
+  assert.equal(fold(["a9", "a10", "a11"]), "a9,a[10-11]");
+  assert.equal(fold(["n1-ib", "n2-ib"]), "n[1-2]-ib");
+  assert.equal(fold(["controller"]), "controller");
+  assert.equal(fold([]), "");
+});
+
+test("a hostlist chooses what it names, and no more", () => {
+  const names = ["gpu001", "gpu010", "gpu0010", "gpu100", "cpu001"];
+  const chosen = (text) => names.filter(matcher(text));
+  assert.deepEqual(chosen("gpu[001-010]"), ["gpu001", "gpu010"]);
+  assert.deepEqual(chosen("gpu[001,100],cpu001"), ["gpu001", "gpu100", "cpu001"]);
+  assert.deepEqual(chosen("cpu"), ["cpu001"]);
+  assert.deepEqual(chosen(""), names);
+  assert.deepEqual(chosen("gpu[9"), []); // half typed: a range, not the whole site
+  assert.deepEqual(chosen("]["), []);
+  assert.deepEqual(chosen(`gpu[${"1,".repeat(5000)}]`), []);
+});
+
+test("every word of a state has a tone; one that nobody knows is unclear, never good", () => {
+  assert.equal(toneOf("in pool"), "ok");
+  assert.equal(toneOf("imaging"), "busy");
+  assert.equal(toneOf("working on fabric.port.mlx5_0"), "busy");
+  assert.equal(toneOf("quarantined"), "held");
+  assert.equal(toneOf("unhealthy"), "bad");
+  assert.equal(toneOf("certified"), "wait");
+  assert.equal(toneOf("something new"), "warn");
+  assert.deepEqual(inOrder({ "in pool": 5, failed: 1 }), [["failed", 1], ["in pool", 5]]);
+});
+
+test("facets belong to stages", () => {
+  assert.equal(stageOf("driver.nvidia"), "drivers");
+  assert.equal(stageOf("gate.burn-in"), "gates");
+  assert.equal(stageOf("pool"), "pool");
+  assert.equal(stageOf("pool.hold"), "");
+  assert.equal(stageOf("health.gpu"), "");
+});
+
+test("ages and digests as people read them", () => {
+  const now = Date.parse("2026-11-25T12:00:00Z");
+  assert.equal(age("2026-11-25T11:59:57Z", now), "just now");
+  assert.equal(age("2026-11-25T11:20:00Z", now), "40 min ago");
+  assert.equal(age("2026-11-27T12:00:00Z", now), "in 2 days");
+  assert.equal(age("soon", now), "-");
+  assert.equal(age(undefined, now), "-");
+  assert.equal(duration(90), "2 min");
+  assert.equal(digest(`sha256:${"ab".repeat(32)}`), "sha256:abababababab…");
+  assert.equal(digest("bookworm-gpu"), "bookworm-gpu");
+});
