@@ -92,6 +92,7 @@ Reply nodes(SiteReader& reader, const Call& call) {
     more = items.size() == limit;
     if (more) continue;
     items.push_back(nodeJson(row, cluster.profileOf(*node).pool));
+    items.back()["unit"] = node->unit;
     last = row.node;
   }
   Answer out{200, {{"items", std::move(items)}, {"total", total}}};

@@ -3,6 +3,7 @@
 
 #include "api/dispatch.h"
 #include "api/event_hub.h"
+#include "api/page_session.h"
 #include "api/static_files.h"
 #include "app/actor.h"
 #include "app/effective_cluster.h"
@@ -47,16 +48,6 @@ std::optional<gid_t> socketGroup() {
 
 /// What follows the scheme; another scheme than Bearer is a token that does not count. Source: RFC
 /// 6750, 2.1
-std::string_view bearerOf(const io::ServerRequest& request) {
-  const auto found = request.headers.find("Authorization");
-  if (found == request.headers.end()) return {};
-  const std::string_view text = found->second;
-  const auto blank = text.find(' ');
-  const auto scheme = std::string(text.substr(0, blank));
-  const bool is_bearer = !io::CaseLess()(scheme, "bearer") && !io::CaseLess()("bearer", scheme);
-  return blank != std::string_view::npos && is_bearer ? text.substr(blank + 1) : text;
-}
-
 io::Admission refuse(const io::ServerRequest& head, const Problem& problem) {
   return {0, toResponse(problem, requestIdOf(head))};
 }
@@ -89,6 +80,7 @@ struct ApiServer::State {
   Task<io::ServerResponse> unknown(io::ServerRequest request);
   std::optional<Caller> callerOf(const io::ServerRequest& head) const;
   io::Admission admit(const ApiRoute* route, const io::ServerRequest& head) const;
+  Task<io::ServerResponse> session(io::ServerRequest request);
   std::vector<io::Route> ioRoutes();
   Result<void> listenOnSocket();
   Result<void> listenOnPort();
@@ -131,7 +123,7 @@ Task<void> ApiServer::State::lookAtTokens() {
 /// Nothing: nobody that is known. A token that does not count is no reason to take the socket's
 /// peer for somebody.
 std::optional<Caller> ApiServer::State::callerOf(const io::ServerRequest& head) const {
-  const auto secret = bearerOf(head);
+  const auto secret = shownToken(head);
   if (secret.empty()) return head.peer ? std::optional(Caller{}) : std::nullopt;
   const auto* token = tokens->find(secret, SystemClock().now());
   return token ? std::optional(Caller{identityOf(*token)}) : std::nullopt;
@@ -141,8 +133,9 @@ io::Admission ApiServer::State::admit(const ApiRoute* route, const io::ServerReq
   if (route && route->reach == Reach::Anybody) return {kMaxQueryBytes, std::nullopt};
   if (!callerOf(head))
     return refuse(
-        head, unauthenticated(bearerOf(head).empty() ? "this request says not who asks"
-                                                     : "the token is unknown, over or revoked"));
+        head, unauthenticated(shownToken(head).empty() ? "this request says not who asks"
+                                                       : "the token is unknown, over or revoked"));
+  if (const auto problem = refusedOrder(head)) return refuse(head, *problem);
   return {route && route->method != "GET" ? kMaxOrderBytes : kMaxQueryBytes, std::nullopt};
 }
 
@@ -202,6 +195,18 @@ Task<io::ServerResponse> ApiServer::State::stream(const ApiRoute& route,
   co_return response;
 }
 
+/// Begins and ends what a browser is known by. Who is known by a socket needs none.
+Task<io::ServerResponse> ApiServer::State::session(io::ServerRequest request) {
+  const auto id = requestIdOf(request);
+  if (request.method == "DELETE") co_return sessionEnded();
+  const auto caller = callerOf(request).value_or(Caller{});
+  if (!caller.token)
+    co_return toResponse({400, "invalid-input", "a session begins with a token",
+                          "send Authorization: Bearer TOKEN (muster token create)"},
+                         id);
+  co_return sessionBegun(shownToken(request), caller.token->expires_at, SystemClock().now());
+}
+
 Task<io::ServerResponse> ApiServer::State::unknown(io::ServerRequest request) {
   const auto path = request.path();
   std::string allowed;
@@ -232,6 +237,10 @@ std::vector<io::Route> ApiServer::State::ioRoutes() {
                    },
                    [this, &route](const io::ServerRequest& head) { return admit(&route, head); }});
   }
+  for (const auto* method : {"POST", "DELETE"})
+    out.push_back({std::string(method), std::string(kBasePath) + std::string(kSessionPath),
+                   [this](io::ServerRequest request) { return session(std::move(request)); },
+                   [this](const io::ServerRequest& head) { return admit(nullptr, head); }});
   out.push_back({"*", std::string(kBasePath) + "/",
                  [this](io::ServerRequest request) { return unknown(std::move(request)); },
                  [this](const io::ServerRequest& head) { return admit(nullptr, head); }});

@@ -53,6 +53,7 @@ constexpr std::array kExamples{
     Example{"rollout rollback", "muster rollout rollback"},
     Example{"monitor", "muster monitor"},
     Example{"server", "muster server --listen 10.20.0.1:9443"},
+    Example{"ui", "muster ui"},
     Example{"token create", "muster token create ci --role robot --pools batch --hours 720"},
     Example{"token list", "muster token list"},
     Example{"token revoke", "muster token revoke ci"},

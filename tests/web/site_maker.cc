@@ -37,7 +37,7 @@ using lifecycle::FacetRef;
 using lifecycle::Fact;
 using lifecycle::Subject;
 
-constexpr int kPerRack = 8, kDevices = 8, kMeasuredNodes = 64, kMeasurements = 24;
+constexpr int kRounds = 3, kPerRack = 8, kDevices = 8, kMeasuredNodes = 64, kMeasurements = 24;
 constexpr std::size_t kFactsAtOnce = 20'000;
 
 constexpr std::string_view kHead = R"(cluster: {{name: {}}}
@@ -56,7 +56,8 @@ profiles:
 gates:
   burn-in: {{level: quick, groups: [host]}}
 nodes:
-  - {{names: "gpu[{}]", from: nodes.csv}}
+  - {{names: "gpu[{}]", profile: hgx-h100, from: nodes.csv}}
+  - {{names: "gpu[{}]", profile: hgx-h200, from: nodes.csv}}
 )";
 
 template <class T>
@@ -85,17 +86,18 @@ void writeInventory(const std::filesystem::path& folder, int nodes) {
   std::filesystem::permissions(folder / "bmc-password", std::filesystem::perms::owner_read |
                                                             std::filesystem::perms::owner_write);
   const auto width = std::to_string(nodes).size();
-  need(
-      io::writeFileAtomic(folder / "cluster.yaml",
-                          fmt::format(kHead, "hall-2", fmt::format("{:0{}}-{}", 1, width, nodes))));
-  std::string csv = "name,profile,rack,unit,mac,address,bmc,serial\n";
+  const auto large = nodes - nodes / 16;  // so many have the first profile
+  need(io::writeFileAtomic(
+      folder / "cluster.yaml",
+      fmt::format(kHead, "hall-2", fmt::format("{:0{}}-{:0{}}", 1, width, large, width),
+                  fmt::format("{:0{}}-{}", large + 1, width, nodes))));
+  std::string csv = "name,rack,unit,mac,address,bmc,serial\n";
   for (int i = 1; i <= nodes; ++i)
     csv += fmt::format(
-        "{},{},r{:03},{},52:54:00:{:02x}:{:02x}:{:02x},10.20.{}.{},https://10.21.{}.{},"
+        "{},r{:03},{},52:54:00:{:02x}:{:02x}:{:02x},10.20.{}.{},https://10.21.{}.{},"
         "S{:07}\n",
-        nameOf(i, nodes), i % 16 == 0 ? "hgx-h200" : "hgx-h100", (i - 1) / kPerRack + 1,
-        (i - 1) % kPerRack * 5 + 2, i >> 16, i >> 8 & 255, i & 255, i / 250, i % 250 + 1, i / 250,
-        i % 250 + 1, i);
+        nameOf(i, nodes), (i - 1) / kPerRack + 1, (i - 1) % kPerRack * 5 + 2, i >> 16, i >> 8 & 255,
+        i & 255, i / 250, i % 250 + 1, i / 250, i % 250 + 1, i);
   need(io::writeFileAtomic(folder / "nodes.csv", csv));
 }
 
@@ -217,15 +219,18 @@ void make(const std::filesystem::path& folder, int nodes) {
   maker.session = session.get();
   auto store = need(app::openStoreForWriting(options));
   maker.store = store.get();
-  for (int i = 1; i <= nodes; ++i) {
-    const auto who = maker.subject(i);
-    const lifecycle::FactSet none;
-    const auto at = maker.now - std::chrono::seconds(30 + i % 600);
-    maker.asDeclared(who, session->controller->goals(who, none), at);
-    maker.put({who, FacetName("hw.gpus"), "8", at, "agent " + who.str(), R"({"model": "H100"})"});
-    maker.put({who, FacetName("pool"), "in", at, "slurm", ""});
+  // What is wanted depends on what was seen: a gate is of a hardware, an image, drivers.
+  for (int round = 0; round < kRounds; ++round) {
+    const auto facts = need(store->facts());
+    for (int i = 1; i <= nodes; ++i) {
+      const auto who = maker.subject(i);
+      const auto at = maker.now - std::chrono::seconds(30 + i % 600);
+      maker.put({who, FacetName("hw.gpus"), "8", at, "agent " + who.str(), R"({"model": "H100"})"});
+      maker.asDeclared(who, session->controller->goals(who, facts), at);
+      maker.put({who, FacetName("pool"), "in", at, "slurm", ""});
+    }
+    maker.flush();
   }
-  maker.flush();
   for (int i = 1; i <= nodes; ++i) {
     if (i % 41 == 3) maker.breakNode(i);
     if (i % 37 == 6) maker.work(i);

@@ -37,7 +37,7 @@ export function pathOf(/** @type {string} */ path, query) {
   for (const [key, value] of Object.entries(query || {}))
     if (value !== undefined && value !== "" && value !== false) words.set(key, String(value));
   const text = words.toString();
-  return text ? `${path}?${text}` : path;
+  return text ? `${path}${path.includes("?") ? "&" : "?"}${text}` : path;
 }
 
 /** @param {string} path @param {RequestInit} [init] @returns {Promise<Response>} */

@@ -41,6 +41,11 @@ export function digest(text) {
   return text.length > 24 && /[0-9a-f]{32}/.test(text) ? text.replace(/([0-9a-f]{12})[0-9a-f]+/, "$1…") : text;
 }
 
+/** Hashes inside of a sentence, to what tells them apart. @param {string | undefined} text */
+export function shortHashes(text) {
+  return (text || "").replace(/([0-9a-f]{12})[0-9a-f]{20,}/g, "$1…");
+}
+
 /** @param {any} value */
 export function evidence(value) {
   if (value === undefined || value === null || value === "") return "";

@@ -124,7 +124,7 @@ function Body() {
   const here = path.slice(0, 2).join("/");
   const before = useRef(here);
   useEffect(() => {
-    if (before.current === here) return;
+    if (before.current === here || !loaded.has(id)) return;
     before.current = here;
     scrollTo(0, 0);
     /** @type {HTMLElement | null} */ (document.querySelector("main h1"))?.focus({ preventScroll: true });

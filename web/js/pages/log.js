@@ -9,11 +9,11 @@ import { route, setQuery } from "../router.js";
 import { number } from "../format.js";
 import { Heading, Loaded, Terms } from "../parts/basics.js";
 import { Choice } from "./nodes.js";
-import { Events } from "./node.js";
+import { Events } from "../parts/events.js";
 
 /** @typedef {import("../types.js").Event} Event */
 const kKept = 1_000, kFirst = 200;
-const kKinds = ["plan-started", "plan-finished", "action-started", "action-progress", "action-waiting", "action-done", "action-failed", "action-blocked", "observed", "finding-raised", "note"];
+const kKinds = ["plan-started", "plan-finished", "action-started", "action-progress", "action-waiting", "action-done", "action-failed", "action-blocked", "observed", "finding", "note"];
 
 export default function Log() {
   const { query } = route.value;

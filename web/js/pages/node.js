@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Node: one machine, and why it is where it is.
+import { useEffect, useRef } from "preact/hooks";
 import { html } from "../html.js";
 import { useResource } from "../resource.js";
 import { nodeOf, nodes, now, progress } from "../site.js";
 import { link, route, setQuery } from "../router.js";
-import { age, clock, digest, duration, evidence } from "../format.js";
+import { age, clock, digest, duration, evidence, shortHashes } from "../format.js";
 import { kStages, stageOf, toneOf, usualSeconds } from "../states.js";
 import { Age, Empty, Heading, Loaded, Panel, Severity, State, Terms, Trouble, Why } from "../parts/basics.js";
 import { grantWipe, OrderButton, overrideHold, putIntoQuarantine, takeOutOfQuarantine } from "../parts/orders.js";
+import { Events } from "../parts/events.js";
 import { Measurements } from "../parts/plots.js";
 
 /** @typedef {import("../types.js").Explanation} Explanation */
@@ -22,7 +24,13 @@ function Stages({ node, why }) {
   const busy = kStages.findIndex((stage) => stage[1] === node.state && (!why?.facet || !stageOf(why.facet) || stageOf(why.facet) === stage[0]));
   const bad = toneOf(node.state) === "bad" && why ? stageOf(why.facet) : "";
   const done = progress.value.get(node.node);
-  return html`<ol class="stages" tabindex="0" aria-label="Stages of its road">${kStages.map(([stage, working, reached], i) => {
+  const line = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => { // where it stands is in sight, also on a phone
+    const box = line.current;
+    const first = /** @type {HTMLElement | null} */ (box?.querySelector('li:not([data-tone="ok"])'));
+    if (box && first && why) box.scrollLeft = first.offsetLeft - box.clientWidth / 2;
+  }, [node.node, !why]);
+  return html`<ol class="stages" ref=${line} tabindex="0" aria-label="Stages of its road">${kStages.map(([stage, working, reached], i) => {
     const lines = unmet.filter((each) => each.stage === stage).map((each) => each.line);
     const state = bad === stage ? ["bad", "failed"] : i === busy ? ["busy", working] : !why ? ["wait", "…"] : lines.length > 0 ? ["wait", "not yet"] : ["ok", "met"];
     const usual = usualSeconds(stage);
@@ -34,7 +42,7 @@ function Stages({ node, why }) {
 
 /** @param {{name: string, on: any}} p */
 function Facts({ name, on }) {
-  const facts = useResource(`/nodes/${encodeURIComponent(name)}/facts`, { list: true, on });
+  const facts = useResource(`/nodes/${encodeURIComponent(name)}/facts`, { on });
   const wanted = route.value.query.get("q") || "";
   const rows = (facts.data?.items || []).filter((/** @type {any} */ fact) => fact.facet.includes(wanted) || String(fact.value).includes(wanted));
   return html`<div class="filters"><label class="choice grow"><span>Facet or value</span><input type="search" value=${wanted} onInput=${(/** @type {any} */ e) => setQuery({ q: e.target.value || undefined })} /></label></div>
@@ -43,17 +51,10 @@ function Facts({ name, on }) {
 }
 
 /** @param {{finding: import("../types.js").Finding}} p */
-export function FindingCard({ finding }) {
+function FindingCard({ finding }) {
   return html`<article class="card"><header><${Severity} severity=${finding.severity} /><b>${finding.text}</b></header>
     <${Terms} rows=${[["what to do", finding.what_to_do && html`<b>${finding.what_to_do}</b>`], ["facet", html`<span class="mono">${finding.facet}</span>`], ["raised by", finding.source], ["since", html`<${Age} at=${finding.at} />`]]} />
     ${evidence(finding.evidence) && html`<details><summary>evidence</summary><pre tabindex="0">${evidence(finding.evidence)}</pre></details>`}</article>`;
-}
-
-/** @param {{events: import("../types.js").Event[], named?: boolean}} p */
-export function Events({ events, named }) {
-  if (events.length === 0) return html`<${Empty}>Nothing has happened.<//>`;
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Events"><table class="events"><thead><tr><th>When</th>${named && html`<th>Subject</th>`}<th>Kind</th><th>What</th></tr></thead><tbody>
-    ${events.map((event) => html`<tr key=${event.sequence}><td class="mono nowrap">${clock(event.at).slice(5, 19)}</td>${named && html`<td>${event.subject && !event.subject.startsWith("@") ? html`<a href=${link(["nodes", event.subject])}>${event.subject}</a>` : event.subject}</td>`}<td class="nowrap"><${State} state=${event.kind} tone=${/failed/.test(event.kind) ? "bad" : /finding|blocked/.test(event.kind) ? "warn" : /done|finished/.test(event.kind) ? "ok" : /started|progress/.test(event.kind) ? "busy" : "wait"} /></td><td class="wrap">${event.text || event.action}${event.fraction !== undefined && event.fraction >= 0 ? html` <span class="dim">${Math.round(event.fraction * 100)} %</span>` : ""}</td></tr>`)}</tbody></table></div>`;
 }
 
 /** @param {{name: string, on: any}} p */
@@ -105,7 +106,7 @@ export default function NodePage({ path }) {
       <div role="tabpanel" aria-labelledby=${`tab-${tab}`}>
       ${tab === "overview" && html`<div class="two"><${Panel} title="Why"><${Loaded} resource=${why}>${reason && html`<p class="lead">${reason.state}</p>
           ${!reason.as_declared || reason.facet ? html`<${Why} why=${reason} />` : null}
-          ${reason.unmet.length > 0 && html`<h3>Not met</h3><ul class="plain">${reason.unmet.map((line) => html`<li class="mono wrap" key=${line}>${line}</li>`)}</ul>`}
+          ${reason.unmet.length > 0 && html`<h3>Not met</h3><ul class="plain">${reason.unmet.map((line) => html`<li class="mono wrap" key=${line} title=${line}>${shortHashes(line)}</li>`)}</ul>`}
           ${reason.stale.length > 0 && html`<h3>Stale</h3><ul class="plain">${reason.stale.map((line) => html`<li key=${line}>${line}</li>`)}</ul>`}`}<//><//>
         <${Panel} title="Declared and observed"><${Terms} rows=${[["rack", node.rack && node.rack !== "-" && html`<a href=${link(["racks", node.rack])}>${node.rack}</a>${node.unit ? `, unit ${node.unit}` : ""}`], ["profile", node.profile], ["pool", node.pool_name && html`${node.pool_name} <span class="dim">(${node.pool})</span>`],
           ["image", html`<span class="mono wrap">${digest(node.image)}</span>${node.declared_image ? html` <span class="dim">declared: ${node.declared_image}</span>` : ""}`], ["firmware", node.firmware], ["drivers", (node.drivers || []).join(", ")], ["gates", (node.gates || []).join(", ")], ["certificate", node.certificate],

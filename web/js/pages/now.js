@@ -11,9 +11,12 @@ import { toneOf } from "../states.js";
 import { Age, Counts, Empty, Heading, Loaded, NodeLink, Panel, Severity, State, Terms, Trouble, Why } from "../parts/basics.js";
 import { acknowledgeBreakers, OrderButton, overrideHold, reloadInventory, takeOutOfQuarantine } from "../parts/orders.js";
 import { nodesProblem } from "../site.js";
+import { aboutRun, runTone } from "./rollouts.js";
 
 /** @typedef {import("../types.js").Finding} Finding */
 const kShown = 40, kNamed = 60;
+/** States of a run that wait for a person. */
+const kAsks = ["planned", "needs-approval", "paused"];
 const kWeight = /** @type {Record<string, number>} */ ({ error: 0, warning: 1, info: 2 });
 
 /** The same finding of many nodes is one line. @param {Finding[]} findings */
@@ -58,17 +61,17 @@ export function Group({ group, open }) {
 
 function Running() {
   const rollouts = useResource("/rollouts");
-  const runs = useResource(hasRuns.value ? "/runs?limit=20" : null);
+  const runs = useResource(hasRuns.value ? "/runs?limit=50&open=true" : null);
   /** @type {Map<string, string[]>} */
   const busy = new Map();
   for (const node of nodes.value || []) if (toneOf(node.state) === "busy") busy.set(node.state, [...(busy.get(node.state) || []), node.node]);
   const open_rollout = (rollouts.data?.items || []).find((/** @type {any} */ each) => each.is_open);
-  const open_runs = (runs.data?.items || []).filter((/** @type {any} */ each) => !each.ended_at && !/done|failed|cancel/.test(each.state));
+  const open_runs = (runs.data?.items || []).filter((/** @type {any} */ each) => !each.is_over && !kAsks.includes(each.state));
   const none = busy.size === 0 && !open_rollout && open_runs.length === 0;
   return html`<${Panel} title="What runs">
     ${none && html`<${Empty}>Nothing is being changed.<//>`}
     ${open_rollout && html`<a class="line" href=${link(["rollouts", open_rollout.id])}><${State} state=${open_rollout.state} tone="busy" /><span class="what"><b>rollout</b> ${open_rollout.command}</span><span class="since"><${Age} at=${open_rollout.at} /></span></a>`}
-    ${open_runs.map((/** @type {any} */ run) => html`<a class="line" key=${run.id} href=${link(["runs", run.id])}><${State} state=${run.state} tone="busy" /><span class="what"><b>${run.kind || run.verb}</b> ${run.command || run.summary || run.text || ""}</span><span class="since"><${Age} at=${run.at || run.created_at || run.started_at} /></span></a>`)}
+    ${open_runs.map((/** @type {any} */ run) => html`<a class="line" key=${run.id} href=${link(["runs", run.id])}><${State} state=${run.state} tone=${runTone(run.state)} /><span class="what"><b>${aboutRun(run)}</b> ${run.text}</span>${run.progress?.planned > 0 && html`<progress max=${run.progress.planned} value=${run.progress.done} aria-label=${`${run.progress.done} of ${run.progress.planned}`}></progress>`}<span class="since"><${Age} at=${run.asked_at} /></span></a>`)}
     ${[...busy].map(([state, names]) => {
       const known = names.map((name) => progress.value.get(name)).filter((each) => each && each.fraction >= 0);
       const mean = known.length > 0 ? known.reduce((sum, each) => sum + (each?.fraction || 0), 0) / known.length : -1;
@@ -80,10 +83,10 @@ function Running() {
 function Waiting() {
   const quarantine = useResource("/quarantine"), holds = useResource("/holds"), breakers = useResource("/breakers");
   const inventory = useResource("/inventory", { every_s: 30 });
-  const runs = useResource(hasRuns.value ? "/runs?limit=20" : null);
+  const runs = useResource(hasRuns.value ? "/runs?limit=50&open=true" : null);
   const held = (holds.data?.items || []).filter((/** @type {any} */ each) => !each.overridden);
   const open = breakers.data?.items || [], kept = quarantine.data?.items || [];
-  const to_approve = (runs.data?.items || []).filter((/** @type {any} */ each) => /approv|wait/.test(each.state || ""));
+  const to_approve = (runs.data?.items || []).filter((/** @type {any} */ each) => kAsks.includes(each.state));
   const differs = inventory.data?.file_differs;
   const count = held.length + open.length + kept.length + to_approve.length + (differs ? 1 : 0);
   return html`<${Panel} title="What waits for a person" count=${count}>
@@ -91,7 +94,7 @@ function Waiting() {
     ${count === 0 && html`<${Empty}>Nothing waits.<//>`}
     ${open.map((/** @type {any} */ each) => html`<div class="line" key=${"b" + each.pool}><${State} state="breaker open" tone="bad" /><span class="what"><b>${each.pool}</b> ${each.reason} <span class="dim">${plural(each.nodes_count || 0, "node")}</span></span><span class="since"><${Age} at=${each.since} /></span><${OrderButton} quiet order=${acknowledgeBreakers()}>Acknowledge…<//></div>`)}
     ${differs && html`<div class="line"><${State} state="inventory differs" tone="warn" /><span class="what">The file on the controller is not what the server works with. ${(inventory.data?.diagnostics || []).length > 0 && html`<a href="#/inventory">It has errors.</a>`}</span><${OrderButton} quiet order=${reloadInventory()}>Reload…<//></div>`}
-    ${to_approve.map((/** @type {any} */ run) => html`<a class="line" key=${run.id} href=${link(["runs", run.id])}><${State} state=${run.state} tone="held" /><span class="what"><b>${run.kind || run.verb}</b> ${run.command || run.text || ""}</span></a>`)}
+    ${to_approve.map((/** @type {any} */ run) => html`<a class="line" key=${run.id} href=${link(["runs", run.id])}><${State} state=${run.state} tone="held" /><span class="what"><b>${aboutRun(run)}</b> asked for by ${run.asked_by?.principal}</span><span class="since"><${Age} at=${run.asked_at} /></span></a>`)}
     ${kept.slice(0, kShown).map((/** @type {any} */ each) => html`<div class="line" key=${"q" + each.node}><${State} state="quarantined" /><span class="what"><${NodeLink} name=${each.node} /> ${each.reason} <span class="dim">${each.by}</span></span><span class="since"><${Age} at=${each.since} /></span><${OrderButton} quiet order=${takeOutOfQuarantine(each.node)}>Take out…<//></div>`)}
     ${held.slice(0, kShown).map((/** @type {any} */ each) => html`<div class="line" key=${"h" + each.node}><${State} state="hold" tone="held" /><span class="what"><${NodeLink} name=${each.node} /> ${each.hold}</span><span class="since"><${Age} at=${each.seen_at} /></span><${OrderButton} quiet order=${overrideHold(each.node)}>Override…<//></div>`)}
     ${(kept.length > kShown || held.length > kShown) && html`<p><a href=${link(["nodes"], { state: "quarantined" })}>all of them</a></p>`}<//>`;
@@ -102,7 +105,8 @@ export default function Now() {
   const findings = useResource("/findings?limit=2000");
   const sums = site.value;
   const groups = grouped(findings.data?.items || []);
-  const wrong = groups.filter((group) => group.first.severity !== "info");
+  // A quarantine is somebody's word: it waits, beside.
+  const wrong = groups.filter((group) => group.first.severity !== "info" && group.first.source !== "quarantine");
   const [more, setMore] = useState(false);
   const stale = (nodes.value || []).filter((node) => node.stale?.length > 0);
   const monitor = sums?.monitor;

@@ -8,8 +8,8 @@ import { Age, Counts, Empty, Heading, Loaded, NodeLink, Panel, State, Terms } fr
 import { acknowledgeBreakers, OrderButton, overrideHold } from "../parts/orders.js";
 
 export default function Pools() {
-  const pools = useResource("/pools", { list: true }), profiles = useResource("/profiles", { list: true });
-  const holds = useResource("/holds", { list: true });
+  const pools = useResource("/pools"), profiles = useResource("/profiles");
+  const holds = useResource("/holds");
   const items = pools.data?.items || [], held = holds.data?.items || [];
   return html`<${Heading} title="Pools" />
     <${Loaded} resource=${pools}>${items.length === 0 && html`<${Empty}>The inventory declares no pools.<//>`}

@@ -31,7 +31,7 @@ function Small({ rack, list, dim }) {
 
 /** @param {{rack: string}} p */
 function Elevation({ rack }) {
-  const group = useResource("/racks", { list: true });
+  const group = useResource("/racks");
   const list = nodesByRack.value.get(rack) || [];
   const [, setRead] = useState(0);
   const unknown = list.filter((node) => !node.unit && !units.has(node.node)).slice(0, kMostAsked).map((node) => node.node);

@@ -9,10 +9,15 @@ import { Age, Empty, Heading, Loaded, Panel, State, Terms, Trouble } from "../pa
 
 /** @param {string} state */
 export function runTone(state) {
-  if (/fail|abort|stuck/.test(state)) return "bad";
-  if (/pause|wait|approv|block/.test(state)) return "held";
-  if (/run|open|start|back|returning/.test(state)) return "busy";
+  if (/fail|abort|stuck|outdated|work-left/.test(state)) return "bad";
+  if (/pause|wait|needs-approval|block|^planned$/.test(state)) return "held";
+  if (/run|open|start|back|returning|planning|approved/.test(state)) return "busy";
   return /done|finish|complete|succe/.test(state) ? "ok" : "wait";
+}
+
+/** @param {any} run */
+export function aboutRun(run) {
+  return `${run.kind} ${run.nodes || "all nodes"}`;
 }
 
 /** @param {{id: string}} p */
@@ -39,7 +44,7 @@ function One({ id }) {
 
 /** @param {{path: string[]}} p */
 export default function Rollouts({ path }) {
-  const list = useResource(path[1] ? null : "/rollouts", { list: true });
+  const list = useResource(path[1] ? null : "/rollouts");
   if (path[1]) return html`<${One} id=${path[1]} />`;
   const items = list.data?.items || [];
   return html`<${Heading} title="Rollouts"><span class="dim">${number(items.length)}</span><//>

@@ -15,7 +15,7 @@ const words = (/** @type {string | undefined} */ text) => (text || "").split(/[\
 
 export default function Settings() {
   const why = refusal("admin");
-  const tokens = useResource(why ? null : "/tokens", { list: true, live: false });
+  const tokens = useResource(why ? null : "/tokens", { live: false });
   const [shown, setShown] = useState("");
   const who = me.value;
   const scope = who?.scope || {};

@@ -2,7 +2,7 @@
 // Small parts that every page uses.
 import { html } from "../html.js";
 import { now } from "../site.js";
-import { age, clock, number } from "../format.js";
+import { age, clock, number, shortHashes } from "../format.js";
 import { inOrder, toneOf } from "../states.js";
 import { link } from "../router.js";
 
@@ -82,7 +82,7 @@ export function Heading({ title, children }) {
 /** The same facts of an explanation everywhere.
  * @param {{why: import("../types.js").Explanation}} p */
 export function Why({ why }) {
-  return html`<${Terms} rows=${[["expected", why.expected], ["observed", why.observed],
+  return html`<${Terms} rows=${[["expected", shortHashes(why.expected)], ["observed", shortHashes(why.observed)],
     ["last evidence", why.last_evidence], ["next step", why.next_step && html`<b>${why.next_step}</b>`],
     ["rollout", why.rollout]]} />
     ${why.console?.length > 0 && html`<pre class="console" tabindex="0" aria-label="console">${why.console.join("\n")}</pre>`}`;

@@ -87,7 +87,7 @@ export function OrderDialog() {
       ${(wanted.fields || []).map((field) => html`<label key=${field.name}><span>${field.label}</span>
         ${field.choices
           ? html`<select name=${field.name}>${field.choices.map((choice) => html`<option selected=${choice === field.value}>${choice}</option>`)}</select>`
-          : html`<input name=${field.name} value=${field.value || ""} required=${!field.optional} type=${field.kind || "text"} autocomplete="off" maxlength="1000" />`}
+          : html`<input name=${field.name} defaultValue=${field.value || ""} required=${!field.optional} type=${field.kind || "text"} autocomplete="off" maxlength="1000" />`}
         ${field.hint && html`<small>${field.hint}</small>`}</label>`)}
       ${wanted.word && html`<label><span>Type <b class="mono">${wanted.word}</b> to confirm</span>
         <input name="confirm" autocomplete="off" autocapitalize="off" spellcheck=${false} value=${word} onInput=${(/** @type {any} */ e) => setWord(e.target.value)} /></label>`}
