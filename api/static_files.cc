@@ -23,7 +23,6 @@ struct File {
   std::string_view type;
   std::string etag;
   std::string packed;  ///< gzip
-  std::string policy;
 };
 
 struct TypeRow {
@@ -39,25 +38,10 @@ constexpr std::array<TypeRow, 9> kTypes{{{".html", "text/html; charset=utf-8"},
                                          {".ico", "image/x-icon"},
                                          {".txt", "text/plain; charset=utf-8"}}};
 
-/// Nothing from elsewhere, nothing inline but what the page itself has, no frame around it.
+/// Nothing from elsewhere, nothing inline, no frame around it.
 constexpr std::string_view kPolicy =
-    "default-src 'none'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src "
-    "'self'; manifest-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; "
-    "script-src 'self'";
-
-/// The hashes of a page's own inline scripts (its import map). Source: CSP Level 3, 'sha256-…'
-std::string inlineHashes(std::string_view html) {
-  constexpr std::string_view kOpen = "<script", kClose = "</script>";
-  std::string out;
-  for (auto at = html.find(kOpen); at != std::string_view::npos; at = html.find(kOpen, at + 1)) {
-    const auto begin = html.find('>', at);
-    const auto end = html.find(kClose, at);
-    if (begin == std::string_view::npos || end == std::string_view::npos || end < begin) break;
-    const auto text = html.substr(begin + 1, end - begin - 1);
-    if (!text.empty()) out += fmt::format(" 'sha256-{}'", io::toBase64(io::sha256(text)));
-  }
-  return out;
-}
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src "
+    "'self'; font-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
 std::string_view typeOf(std::string_view name) {
   for (const auto& row : kTypes)
@@ -71,9 +55,7 @@ std::map<std::string, File> makeFiles() {
     out.emplace("/" + std::string(file.name),
                 File{file.content, typeOf(file.name),
                      fmt::format("\"{}\"", io::sha256Hex(file.content).substr(0, 24)),
-                     io::gzip(file.content).value_or(""),
-                     std::string(kPolicy) +
-                         (file.name.ends_with(".html") ? inlineHashes(file.content) : "")});
+                     io::gzip(file.content).value_or("")});
   return out;
 }
 
@@ -93,7 +75,7 @@ io::ServerResponse staticFile(const io::ServerRequest& request) {
                  {"X-Content-Type-Options", "nosniff"},
                  {"Referrer-Policy", "no-referrer"},
                  {"Vary", "Accept-Encoding"},
-                 {"Content-Security-Policy", file.policy}};
+                 {"Content-Security-Policy", std::string(kPolicy)}};
   if (const auto known = request.headers.find("If-None-Match");
       known != request.headers.end() && known->second.find(file.etag) != std::string::npos) {
     out.status = 304;
