@@ -21,15 +21,16 @@ const kWeight = /** @type {Record<string, number>} */ ({ error: 0, warning: 1, i
 
 /** The same finding of many nodes is one line. @param {Finding[]} findings */
 export function grouped(findings) {
-  /** @type {Map<string, {key: string, first: Finding, subjects: string[], since: string}>} */
+  /** @type {Map<string, {key: string, first: Finding, subjects: string[], since: string, alike: boolean}>} */
   const groups = new Map();
   for (const finding of findings) {
     const own = finding.text.split(finding.subject).join("NODE").replace(/\d+(\.\d+)?/g, "#");
     const key = [finding.severity, finding.facet, finding.source, own].join("|");
     const group = groups.get(key);
-    if (!group) groups.set(key, { key, first: finding, subjects: [finding.subject], since: finding.at });
+    if (!group) groups.set(key, { key, first: finding, subjects: [finding.subject], since: finding.at, alike: false });
     else {
       group.subjects.push(finding.subject);
+      group.alike ||= finding.text !== group.first.text;
       if (finding.at < group.since) group.since = finding.at;
     }
   }
@@ -50,7 +51,7 @@ export function Group({ group, open }) {
   const { first, subjects } = group;
   return html`<details class="finding" open=${open} onToggle=${(/** @type {any} */ e) => setShown(e.currentTarget.open)}>
     <summary><${Severity} severity=${first.severity} />
-      <span class="what"><b>${first.text}</b><span class="dim"> ${first.facet}</span></span>
+      <span class="what"><b>${first.text}</b><span class="dim">${group.alike ? ", and alike" : ""} ${first.facet}</span></span>
       <span class="who">${subjects.length === 1 ? (first.subject === "@cluster" ? "the site" : first.subject) : `${number(subjects.length)} nodes`}</span>
       <span class="since"><${Age} at=${group.since} /></span></summary>
     <div class="inside">${first.what_to_do && html`<p class="todo"><span class="dim">what to do</span> ${first.what_to_do}</p>`}
