@@ -3,6 +3,7 @@
 #include "app/run_executor.h"
 
 #include "app/run_change.h"
+#include "app/run_scope.h"
 #include "lifecycle/model/plan.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -18,7 +19,6 @@ namespace {
 
 constexpr std::chrono::seconds kRowPoll{1};        ///< rows are looked at so often
 constexpr std::chrono::seconds kAfterTrouble{10};  ///< the store may be away
-constexpr std::size_t kMaxNamedIntents = 20;
 
 /// What has begun goes first, then what may begin, then what is to be planned.
 constexpr std::array kFirst{RunState::Running, RunState::Planning, RunState::Approved,
@@ -125,12 +125,8 @@ Task<RunOrder> RunExecutor::awaitOrder(std::string id) {
 
 /// What is under way was dropped, as by a crash: nothing new begins, the journal knows the rest.
 Result<void> RunExecutor::obey(const std::string& id) {
-  std::string left;
-  TRY(intents, work_.store.openIntents());
-  std::vector<std::string> named;
-  for (const auto& intent : intents)
-    if (action_ids_.contains(intent.action.id) && named.size() < kMaxNamedIntents)
-      named.push_back(intent.action.id);
+  TRY(ordered, rows_.read(id));
+  TRY(begun, openActionsOf(work_.store, ordered));
   action_ids_.clear();
   auto obeyed = changeRun(work_.runs, id, [&](Run run, std::string& note) -> Result<Run> {
     if (run.order == RunOrder::None || isEnd(run.state)) return run;
@@ -139,11 +135,12 @@ Result<void> RunExecutor::obey(const std::string& id) {
     const auto by = run.ordered_by;
     run.text = run.begun
                    ? fmt::format("{} actions were done; {} had begun and are left as they are",
-                                 run.progress.done, named.size())
+                                 run.progress.done, begun.size())
                    : "nothing was done";
-    for (const auto& action : named)
-      if (cancels && run.problems.size() < kMaxRunProblems)
-        run.problems.push_back(action + ": had begun; the next `muster apply` looks at it");
+    std::vector<std::string> left;
+    for (const auto& action : begun)
+      left.push_back(action + ": had begun; the next `muster apply` looks at it");
+    if (cancels) addProblems(run, left);
     note = fmt::format("run {}: {} by {}; {}", id, cancels ? "cancelled" : "paused", by, run.text);
     return changed(std::move(run), cancels ? RunState::Cancelled : RunState::Paused,
                    cancels ? RunReason::CancelledByPerson : RunReason::PausedByPerson,

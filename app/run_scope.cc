@@ -56,6 +56,18 @@ Result<std::set<std::string>> declaredIntents(Store& store, const Policy& policy
   return out;
 }
 
+Result<std::set<std::string>> openActionsOf(Store& store, const Run& run) {
+  std::set<std::string> out;
+  const auto nodes = namesOf(run.subjects);
+  TRY(open, store.openIntents());
+  for (const auto& intent : open) {
+    const auto& subject = intent.action.facet.subject;
+    const bool is_ours = subject.isCluster() || nodes.contains(subject.str());
+    if (is_ours && intent.action.cause == ActionCause::Declared) out.insert(intent.action.id);
+  }
+  return out;
+}
+
 bool hasSomethingToAsk(const PlanImpact& impact) { return impact.actions != impact.blocked; }
 
 void addProblems(Run& run, const std::vector<std::string>& problems) {

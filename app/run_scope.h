@@ -23,6 +23,8 @@ bool isWithin(const std::vector<NodeName>& nodes, const std::string& agreed);
 /// monitor's are its own.
 Result<std::set<std::string>> declaredIntents(lifecycle::Store& store,
                                               const lifecycle::Policy& policy);
+/// Actions on the run's nodes that have begun and not ended, by id.
+Result<std::set<std::string>> openActionsOf(lifecycle::Store& store, const lifecycle::Run& run);
 /// Whether the plan does anything now: where all is blocked nobody is asked.
 bool hasSomethingToAsk(const lifecycle::PlanImpact& impact);
 void addProblems(lifecycle::Run& run, const std::vector<std::string>& problems);

@@ -41,7 +41,7 @@ if [ "$1" = now ]; then
     ip -4 route flush dev "$link"
     ip -6 route flush dev "$link" proto static
   done < links 2>/dev/null
-  systemctl start systemd-networkd
+  systemctl start systemd-networkd.socket systemd-networkd
 fi
 mv taking reverted
 )";

@@ -93,7 +93,7 @@ Async<void> putIntoForce(TaskTools tools, std::vector<std::string> gone,
         {"-6", "route", "flush", "dev", link, "proto", "static"}};
     for (auto args : flushes) (void)co_await runTool(tools, "ip", std::move(args), kToolLimit);
   }
-  std::vector<std::string> start = {"start", kNetworkd};
+  std::vector<std::string> start = {"start", "systemd-networkd.socket", kNetworkd};
   CO_TRY_OK(co_await systemctl(tools, std::move(start), kToolLimit));
   co_return Result<void>();
 }

@@ -86,12 +86,11 @@ std::string runText(const Run& run) {
          fmt::format("{} ({}) at {}, plan {}", approval.by.principal, approval.by.way,
                      toString(approval.at), approval.plan_hash.substr(0, 12)));
   if (run.progress.rounds > 0)
-    line("progress",
-         fmt::format("{} of {} actions done in {} rounds, {} failed, {} blocked, {} not "
-                     "started, {} left to others",
-                     run.progress.done, run.progress.planned, run.progress.rounds,
-                     run.progress.failed, run.progress.blocked, run.progress.skipped,
-                     run.progress.held));
+    line("progress", fmt::format("{} of {} actions done, rounds: {}, {} failed, {} blocked, {} not "
+                                 "started, {} left to others",
+                                 run.progress.done, run.progress.planned, run.progress.rounds,
+                                 run.progress.failed, run.progress.blocked, run.progress.skipped,
+                                 run.progress.held));
   line("worked on by", run.worked_on_by);
   line("", run.text);
   if (run.impact) out += impactText(*run.impact);

@@ -89,13 +89,15 @@ inline const std::vector<std::vector<std::string_view>> kMigrations{
     },
     {
         // 9: runs (runs.h).
-        "CREATE TABLE runs (sequence %serial, id TEXT NOT NULL UNIQUE, request_key TEXT NOT NULL, "
+        "CREATE TABLE IF NOT EXISTS runs (sequence %serial, id TEXT NOT NULL UNIQUE, request_key "
+        "TEXT NOT NULL, "
         "kind TEXT NOT NULL, state TEXT NOT NULL,"
         " is_open %int NOT NULL, asked_at_ms %int NOT NULL, first_event %int NOT NULL, revision "
         "%int NOT NULL, record TEXT NOT NULL)",
-        "CREATE UNIQUE INDEX runs_key ON runs (request_key) WHERE request_key <> ''",
-        "CREATE INDEX runs_open ON runs (sequence) WHERE is_open = 1",
-        "CREATE TABLE run_plans (id TEXT PRIMARY KEY, hash TEXT NOT NULL, plan TEXT NOT NULL) "
+        "CREATE UNIQUE INDEX IF NOT EXISTS runs_key ON runs (request_key) WHERE request_key <> ''",
+        "CREATE INDEX IF NOT EXISTS runs_open ON runs (sequence) WHERE is_open = 1",
+        "CREATE TABLE IF NOT EXISTS run_plans (id TEXT PRIMARY KEY, hash TEXT NOT NULL, plan TEXT "
+        "NOT NULL) "
         "%clustered",
     },
 };
