@@ -40,6 +40,7 @@ install(FILES packaging/systemd/muster-server.service packaging/systemd/muster-m
 install(FILES packaging/systemd/muster.sysusers DESTINATION lib/sysusers.d RENAME muster.conf)
 install(FILES packaging/systemd/muster.tmpfiles DESTINATION lib/tmpfiles.d RENAME muster.conf)
 install(FILES packaging/examples/cluster.yaml packaging/examples/muster.conf DESTINATION share/doc/muster/examples)
+install(FILES packaging/monitoring/muster.rules.yml packaging/monitoring/muster.rules_test.yml packaging/monitoring/muster-dashboard.json DESTINATION share/muster/monitoring)
 install(DIRECTORY examples/lab DESTINATION share/doc/muster-lab/examples)
 # As in the tree, so that links between pages hold.
 install(DIRECTORY docs DESTINATION share/doc/muster-doc/pages FILES_MATCHING PATTERN "*.md" PATTERN "*.json")

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# capabilities.sh MUSTER PACKAGING: `muster monitor` with the capabilities, the umask and no_new_privs of its unit, in a network namespace: it
-# serves DHCP by dnsmasq, and ends it.
+# capabilities.sh MUSTER PACKAGING monitor|server: that command with the capabilities, the umask and no_new_privs of its unit, in a network
+# namespace: it serves DHCP by dnsmasq, and ends one that was left.
 set -euo pipefail
-muster=$1 packaging=$2
+muster=$1 packaging=$2 command=$3
 [ "$(id -u)" = 0 ] || { echo "needs root for network namespaces"; exit 77; }
 if [ -z "${IN_NAMESPACE:-}" ]; then
   unshare --net true 2>/dev/null || { echo "network namespaces cannot be made here"; exit 77; }
@@ -24,7 +24,7 @@ ip link set wire up
 ip link set end up
 ip addr add 10.20.0.1/16 dev wire
 
-unit=$packaging/systemd/muster-monitor.service
+unit=$packaging/systemd/muster-$command.service
 bounding=-all$(sed -n 's/^CapabilityBoundingSet=//p' "$unit" | tr ' ' '\n' | sed 's/^CAP_/,+/' | tr 'A-Z' 'a-z' | tr -d '\n')
 mask=$(sed -n 's/^UMask=//p' "$unit")
 cp "$packaging/examples/cluster.yaml" "$folder"
@@ -33,7 +33,7 @@ mkdir "$folder/secrets"
 export MUSTER_CONF= MUSTER_INVENTORY=$folder/cluster.yaml MUSTER_STATE=$folder/state MUSTER_CACHE=$folder/cache MUSTER_LAB=$folder/no-lab MUSTER_STORE=
 chmod 755 "$folder" # systemd's StateDirectory lies in one that others may pass
 start() {
-  (umask "$mask"; exec setpriv --bounding-set "$bounding" --no-new-privs "$muster" monitor) >"$folder/out" 2>&1 &
+  (umask "$mask"; exec setpriv --bounding-set "$bounding" --no-new-privs "$muster" "$command") >"$folder/out" 2>&1 &
   monitor=$!
 }
 until_true() { # COMMAND…: another process works; looking from time to time is all there is
@@ -51,7 +51,8 @@ pid_of_dnsmasq() { awk '{print $1; exit}' "$folder/state/run/netboot/dnsmasq.pid
 serves() { [ -n "$(pid_of_dnsmasq)" ] && ss -lunH 'sport = :67' | grep -q .; }
 start
 until_true serves
-until_true grep -q 'muster monitor: 1 nodes' "$folder/out"
+answers() { [ "$command" = monitor ] || find /run/muster "$folder/state" -name api.sock -type s | grep -q .; }
+until_true answers
 dnsmasq=$(pid_of_dnsmasq)
 user=$(stat -c %U "/proc/$dnsmasq")
 echo "dnsmasq $dnsmasq serves as $user, with $bounding"

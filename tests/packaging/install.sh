@@ -91,20 +91,21 @@ check 'bash: names of the inventory' inside bash -c '
   COMP_WORDS=(muster why nod); COMP_CWORD=2; _muster
   [ "${COMPREPLY[*]}" = node001 ] || { echo "${COMPREPLY[*]}"; exit 1; }'
 zsh_offers() { # LINE WANTED: what Tab offers, in a real interactive zsh on a terminal of its own
-  inside zsh -f -c '
-    zmodload zsh/zpty
-    zpty z zsh -f -i
-    zpty -w z "PS1=; unset zle_bracketed_paste; autoload -Uz compinit && compinit -u -D; zstyle \":completion:*\" list-prompt \"\"; LISTMAX=1000; stty rows 500 cols 200; print -r -- re\"\"ady"
-    zpty -r -m z out "*ready*" || exit 1
-    zpty -w -n z "$1"$'"'\\\\t'"'
-    zpty -w -n z $'"'\\\\t'"'
-    local all= piece tries
-    for tries in {1..100}; do
-      zpty -r -t z piece && all+=$piece || sleep 0.05
-      [[ $all == *"$2"* ]] && exit 0
-    done
-    print -r -- "offered: $all"
-    exit 1' zsh "$1" "$2"
+  cat >"$root/offers.zsh" <<'ZSH'
+zmodload zsh/zpty
+zpty z zsh -f -i
+zpty -w z "PS1=; autoload -Uz compinit && compinit -u -D; LISTMAX=1000; stty rows 500 cols 200; print -r -- re\"\"ady"
+zpty -r -m z out "*ready*" || exit 1
+zpty -w -n z "$1"$'\t\t'
+local all= piece tries
+for tries in {1..100}; do
+  zpty -r -t z piece && all+=$piece || sleep 0.05
+  [[ $all == *"$2"* ]] && exit 0
+done
+print -r -- "offered: $all"
+exit 1
+ZSH
+  inside zsh -f /offers.zsh "$1" "$2"
 }
 check 'zsh: a command' zsh_offers 'muster rollo' 'rollout'
 check 'zsh: commands of a group' zsh_offers 'muster rollout st' 'status'
@@ -119,8 +120,9 @@ fish_quiet() { [ -z "$(inside fish -c 'complete -C "muster status " >/dev/null' 
 check 'fish: no complaint' fish_quiet
 
 # Purge: the state stays unless asked.
+inside sh -c 'umask 077; echo a key >/var/lib/muster/of-the-site'
 check 'remove' inside apt-get purge -y -qq muster muster-agent muster-checks muster-doc
-check 'the state stays' inside test -d /var/lib/muster
+check 'the state stays' inside test -s /var/lib/muster/of-the-site
 check 'the secrets stay' inside test -s /etc/muster/secrets/bmc
 check 'the cache goes' inside test ! -e /var/cache/muster
 check 'programs go' inside sh -c 'test ! -e /usr/bin/muster && test ! -e /usr/lib/muster'
