@@ -59,7 +59,7 @@ void addRunCommands(CLI::App& app, Invocation& call);
 void addMonitorCommands(CLI::App& app, Invocation& call);  ///< monitor, quarantine, console, rma
 void addServerCommands(CLI::App& app, Invocation& call);   ///< server, token
 void addUiCommand(CLI::App& app, Invocation& call);
-void addBackupCommands(CLI::App& app, Invocation& call);   ///< backup, restore, store
+void addBackupCommands(CLI::App& app, Invocation& call);  ///< backup, restore, store
 void addBmcCommands(CLI::App& app, Invocation& call);
 void addDiscoverCommands(CLI::App& app, Invocation& call);
 void addFirmwareCommands(CLI::App& app, Invocation& call);
