@@ -30,6 +30,7 @@ using namespace muster;
 using namespace muster::agent;
 
 constexpr std::size_t kWorkerThreads = 4;
+constexpr std::chrono::seconds kReachLimit{5};
 constexpr std::size_t kMaxConfigBytes = 64u << 10;
 constexpr const char* kInstalledConfig = "/etc/muster/agent.json";
 constexpr const char* kKernelCommandLine = "/proc/cmdline";
@@ -125,6 +126,24 @@ int serve(AgentOptions options) {
   tools.identity = [options]() -> Result<io::TlsIdentity> {
     TRY(identity, loadIdentity(options));
     return identity.tls;
+  };
+  tools.reach_controller = [options, &clock]() -> Async<void> {
+    io::TlsTrust trust;
+    CO_TRY(root, io::readFile(options.ca_pem_file, kMaxConfigBytes));
+    trust.ca_pem = std::move(root);
+    auto client = heedSlowness(io::makeHttpClient(std::move(trust)), clock);
+    auto urls = options.urls;
+    if (urls.empty()) urls.push_back(options.url);
+    Result<void> last;
+    for (const auto& url : urls) {
+      io::HttpRequest request;
+      request.url = url;
+      request.timeout = kReachLimit;
+      const auto answered = co_await client->send(std::move(request));  // whatever its status
+      if (answered) co_return Result<void>();
+      last = fail(answered.error());
+    }
+    co_return last;
   };
   Agent* self = nullptr;  // the handler that installs a system asks for its certificate by the
                           // agent's own session

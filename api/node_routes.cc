@@ -4,6 +4,7 @@
 #include "api/schema.h"
 #include "base/json_input.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/pools.h"
 #include "inventory/model/profile.h"
 #include "inventory/parse/hostlist.h"
 #include "lifecycle/audit/history.h"

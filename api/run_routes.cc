@@ -46,7 +46,7 @@ nlohmann::json toJson(const lifecycle::PlanImpact& impact) {
           {"at_least_s", impact.at_least.count()}};
 }
 
-nlohmann::json approvalsOf(const Run& run) {
+nlohmann::json approvalsJson(const Run& run) {
   auto out = nlohmann::json::array();
   for (const auto& each : run.approvals)
     out.push_back({{"principal", each.by.principal},
@@ -86,7 +86,7 @@ nlohmann::json toJson(const Run& run) {
                         {"plan_hash", run.plan_hash},
                         {"subjects", run.subjects},
                         {"approvals_needed", run.approvals_needed},
-                        {"approvals", approvalsOf(run)},
+                        {"approvals", approvalsJson(run)},
                         {"progress",
                          {{"rounds", progress.rounds},
                           {"planned", progress.planned},

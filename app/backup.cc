@@ -210,7 +210,7 @@ std::string aboutOf(const Options& options, const std::string& cluster, int sche
       {"format", kFormat},
       {"muster", kVersion},
       {"schema", schema},
-      {"store", lifecycle::storeKindOf(options.storeUrl()) == lifecycle::StoreKind::Sqlite
+      {"store", lifecycle::databaseKindOf(options.storeUrl()) == lifecycle::DatabaseKind::Sqlite
                     ? "sqlite"
                     : "postgresql"},
       {"cluster", cluster},

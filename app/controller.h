@@ -59,7 +59,8 @@ namespace muster::app {
 fabric::FabricOptions fabricOptions(const Options& options,
                                     const std::optional<lab::LabHandle>& lab);
 
-/// Where muster-agent and other programs of ours lie: beside this binary.
+/// Where muster-agent and other programs of ours lie: beside this binary, links resolved
+/// (/usr/bin/muster leads to /usr/lib/muster/muster).
 std::filesystem::path binaryFolder();
 
 provision::ImageStoreOptions imageOptions(const Options& options, const Keys& keys);

@@ -96,7 +96,7 @@ endfunction()
 # are named all the same: a library of the node that asks for them must get those that fit, not an older system's.
 function(muster_carried target)
   target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
-  set_target_properties(${target} PROPERTIES BUILD_RPATH "\$ORIGIN:\$ORIGIN/glibc")
+  set_target_properties(${target} PROPERTIES BUILD_RPATH "\$ORIGIN:\$ORIGIN/glibc" INSTALL_RPATH "\$ORIGIN:\$ORIGIN/glibc")
   target_link_libraries(${target} PRIVATE -Wl,--push-state,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 -l:librt.so.1 -Wl,--pop-state)
 endfunction()
 

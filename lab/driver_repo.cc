@@ -61,16 +61,22 @@ Result<std::string> shell(const std::string& script, const path& folder) {
   return io::runChecked(command);
 }
 
-/// The simulated library with its driver version written in.
+/// The simulated library with its driver version written in. Installed: in lab/ beside the
+/// programs; in a build folder: in lib/ beside bin/.
 path builtFile(const char* name) {
-  return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib" / name;
+  const auto programs = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  std::error_code unknown;
+  const auto installed = programs / "lab" / name;
+  if (std::filesystem::exists(installed, unknown)) return installed;
+  return programs.parent_path() / "lib" / name;
 }
 
 Result<std::string> smi() {
   auto bytes = io::readFile(builtFile("nvidia-smi"));
   if (!bytes)
-    return fail(bytes.error().within(
-        "the simulated nvidia-smi is not built (target muster_sim_nvidia_smi)"));
+    return fail(
+        bytes.error().within("the simulated nvidia-smi is not there (install muster-lab, or build "
+                             "muster_sim_nvidia_smi)"));
   return bytes;
 }
 
@@ -78,7 +84,8 @@ Result<std::string> libraryOf(const std::string& version) {
   auto file = builtFile("libnvidia-ml.so.1");
   auto bytes = io::readFile(file);
   if (!bytes)
-    return fail(bytes.error().within("the simulated NVML is not built (target muster_sim_nvml)"));
+    return fail(bytes.error().within(
+        "the simulated NVML is not there (install muster-lab, or build muster_sim_nvml)"));
   auto slot = bytes->find(kVersionMarker);
   if (slot == std::string::npos || version.size() + kVersionMarker.size() >= kVersionSlotBytes)
     return fail(ErrorCode::Corrupt,

@@ -4,6 +4,7 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/drivers.h"
 #include "inventory/model/images.h"
+#include "inventory/model/node_network.h"
 #include "inventory/model/profile.h"
 #include "provision/drivers/os_files.h"
 #include "provision/images/image_store.h"
@@ -89,6 +90,18 @@ std::vector<Goal> provisionGoals(const inventory::Cluster& cluster, const Subjec
                    {},
                    {at(kImage)},
                    "the installed system must run and report in"});
+  std::vector<FacetRef> before_drivers = {at(kOs)};
+  if (const auto network = inventory::nodeNetworkOf(cluster, *node)) {
+    goals.push_back(
+        {at(kNetwork),
+         wire::digestOf(*network),
+         Disruption::Drain,
+         {},
+         {},
+         {at(kOs)},
+         fmt::format("its network must be the one that profile {} declares", profile.name)});
+    before_drivers.push_back(at(kNetwork));  // packages come by it
+  }
   for (const auto& name : profile.drivers) {
     const auto& driver = cluster.drivers.at(name);
     goals.push_back({{subject, driverFacet(name)},
@@ -96,7 +109,7 @@ std::vector<Goal> provisionGoals(const inventory::Cluster& cluster, const Subjec
                      Disruption::Drain,
                      {},
                      {},
-                     {at(kOs)},
+                     before_drivers,
                      fmt::format("profile {} wants driver {}", profile.name, name)});
   }
   return goals;

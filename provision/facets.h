@@ -17,6 +17,7 @@ inline constexpr std::string_view kEnrolled = "enrolled";
 inline constexpr std::string_view kInspected = "inspected";
 inline constexpr std::string_view kImage = "image";
 inline constexpr std::string_view kOs = "os";
+inline constexpr std::string_view kNetwork = "network";  ///< also the probe that tells it
 inline constexpr std::string_view kDriverPrefix = "driver.";
 inline constexpr std::string_view kYes = "yes";
 inline constexpr std::string_view kRunning = "running";

@@ -52,7 +52,7 @@ namespace {
 
 constexpr seconds kBmcLimit{40};
 constexpr seconds kProbeLimit{30}, kInspectLimit{75}, kWriteImageLimit{3600},
-    kInstallDriverLimit{1800};
+    kInstallDriverLimit{1800}, kChangeNetworkLimit{300};
 
 /// Why a live image cannot run on a machine, as far as its hardware is known. The agent looks
 /// again, at what is really free.
@@ -114,6 +114,7 @@ class ProvisionPhase final : public lifecycle::Phase {
   Async<Outcome> startImage(const inventory::Node& node, const PackedImage& image,
                             ActContext& context);
   Async<Outcome> runSystem(const inventory::Node& node, ActContext& context);
+  Async<Outcome> network(const inventory::Node& node, ActContext& context);
   Async<Outcome> driver(const inventory::Node& node, const inventory::Driver& driver,
                         ActContext& context);
   Async<Outcome> bootInstalled(const inventory::Node& node, const PackedImage& image);
@@ -244,6 +245,11 @@ Async<void> ProvisionPhase::addDriverFacts(NodeName node, bool fresh, std::vecto
       wanted.push_back(probe);
       missing = missing || !values.contains(probe);
     }
+  const bool has_network = deps_.cluster.profileOf(*declared).network.has_value();
+  if (has_network) {
+    wanted.emplace_back(kNetwork);
+    missing = missing || !values.contains(std::string(kNetwork));
+  }
   if (wanted.empty()) co_return Result<void>();
   if (missing) {
     const wire::AgentTask task{"probe." + node.str() + "." + io::randomToken(9), TaskKind::Probe,
@@ -261,6 +267,12 @@ Async<void> ProvisionPhase::addDriverFacts(NodeName node, bool fresh, std::vecto
     for (const auto& [probe, glob] : probesOf(deps_.cluster.drivers.at(name)))
       running[probe] = values[probe];
     facts->push_back(fact(node, driverFacet(name).str(), joinProbes(running),
+                          lifecycle::agentSource(Subject(node))));
+  }
+  if (has_network) {
+    const auto given = values.find(std::string(kNetwork));
+    facts->push_back(fact(node, kNetwork,
+                          given == values.end() ? std::string(kNone) : given->second,
                           lifecycle::agentSource(Subject(node))));
   }
   co_return Result<void>();
@@ -309,7 +321,8 @@ Async<std::vector<Fact>> ProvisionPhase::verify(Action action) {
   const auto* node = deps_.cluster.findNode(action.facet.subject.node());
   if (!node)
     co_return fail(ErrorCode::NotFound, action.facet.subject.str() + " is not in the inventory");
-  const bool of_driver = action.facet.facet.str().starts_with(kDriverPrefix);
+  const bool of_driver =
+      action.facet.facet.str().starts_with(kDriverPrefix) || action.facet.facet == facet(kNetwork);
   if (action.facet.facet == facet(kEnrolled)) {
     CO_TRY(system, co_await readBmc(node->name));
     facts.push_back(enrolledFact(*node, system));
@@ -345,6 +358,9 @@ Async<Outcome> ProvisionPhase::act(Action action, ActContext& context) {
   }
   if (name == kOs) {
     co_return co_await runSystem(*node, context);
+  }
+  if (name == kNetwork) {
+    co_return co_await network(*node, context);
   }
   const auto declared = name.starts_with(kDriverPrefix)
                             ? deps_.cluster.drivers.find(name.substr(kDriverPrefix.size()))
@@ -567,6 +583,30 @@ Async<Outcome> ProvisionPhase::runSystem(const inventory::Node& node, ActContext
   }
   CO_TRY(wait, co_await restarts_.intoDisk(node.name, Restarts::Work::None));
   if (wait) co_return Outcome(*wait);
+  co_return Outcome(Done{});
+}
+
+/// The node changes its network itself, and takes it back where it does not reach us by it.
+Async<Outcome> ProvisionPhase::network(const inventory::Node& node, ActContext& context) {
+  const auto wanted = inventory::nodeNetworkOf(deps_.cluster, node);
+  if (!wanted) co_return fail(ErrorCode::Internal, node.name.str() + " has no network of its own");
+  const auto state = deps_.agents.state(node.name);
+  if (!state || state->mode != Mode::Disk) {
+    co_return Outcome(
+        Again{kLookAgain,
+              fmt::format("the agent of the installed system of {} to report", node.name.str())});
+  }
+  const auto params = [&](bool) {
+    wire::NodeServiceParams out;
+    out.service = kNetwork;
+    out.value = wire::digestOf(*wanted);
+    out.files["network.json"] = wire::toJson(*wanted);
+    return toJson(out);
+  };
+  CO_TRY(step, co_await stepTask(deps_.agents, node.name, TaskKind::NodeService,
+                                 kChangeNetworkLimit, context, params));
+  if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
+  if (const auto* refused = std::get_if<Refusal>(&step)) co_return Outcome(Blocked{refused->why});
   co_return Outcome(Done{});
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/tasks/node_service.h"
 
+#include "agent/tasks/network_change.h"
 #include "agent/tasks/systemd.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
@@ -292,6 +293,10 @@ std::string withSettings(std::string_view text,
 
 Async<nlohmann::json> setNodeService(TaskTools tools, nlohmann::json params,
                                      TaskContextPtr context) {
+  if (auto ordered = wire::parseNodeServiceParams(jsonText(params));
+      ordered && ordered->service == kNetworkService) {
+    co_return co_await changeNetwork(std::move(tools), std::move(*ordered), std::move(context));
+  }
   CO_TRY(wanted, parse(params));
   const auto& service = *wanted.service;
   if (!isInstalled(tools, service))

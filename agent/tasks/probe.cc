@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Probes: what runs now, never what is merely installed or declared.
 #include "agent/tasks/host_settings.h"
+#include "agent/tasks/network_change.h"
 #include "agent/tasks/node_service.h"
 #include "agent/tasks/nvlink_probe.h"
 #include "agent/tasks/os_settings.h"
@@ -147,6 +148,7 @@ Task<std::string> readProbe(TaskTools tools, std::string name) {
     auto release = io::readFile(tools.root / "proc/sys/kernel/osrelease", kMaxSysfsBytes);
     co_return release ? trimmed(*release) : std::string();
   }
+  if (name == kNetworkService) co_return networkProbe(tools.root);
   if (name == "rdma.devices") co_return rdmaDevices(tools.root);
   if (name == "rdma.layers") co_return rdmaLayers(tools.root);
   if (name == "nvml.driver") {

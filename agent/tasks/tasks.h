@@ -34,6 +34,9 @@ struct TaskTools {
   /// The node's key and certificate as they are now, for who fetches from the controller. Errors:
   /// Corrupt, NotFound
   std::function<Result<io::TlsIdentity>()> identity = {};
+  /// One of the controllers answers, and proves itself by the root that the node was given.
+  /// Errors: Unavailable, Timeout, Denied
+  std::function<Async<void>()> reach_controller = {};
 };
 
 /// DMI, CPUs, memory, disks with what they hold, NICs, RDMA devices, GPUs.

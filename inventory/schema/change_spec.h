@@ -11,6 +11,8 @@ const ObjectSpec* imageSpec();
 const ObjectSpec* driverSpec();
 const ObjectSpec* archiveSpec();
 const ObjectSpec* hostSettingsSpec();
+/// What host.crash_kernel of a driver needs of its other keys. (tables_host.cc)
+void checkCrashKernel(const Driver& driver, const Value& map, Reader& reader);
 const ObjectSpec* baselineSpec();
 const ObjectSpec* unavailabilitySpec();
 /// The table of a whole change file.

@@ -148,25 +148,6 @@ void checkManagerKeys(const Driver& driver, const Value& map, Reader& reader) {
                      didYouMean(key.text, {kManagerKeys.begin(), kManagerKeys.end()}));
 }
 
-/// Nothing but a program of these packages loads the crash kernel; the image may have it too.
-void checkCrashKernel(const Driver& driver, const Value& map, Reader& reader) {
-  if (!driver.host || driver.host->crash_kernel.empty()) return;
-  for (const auto& argument : driver.kernel_args)
-    if (argument.starts_with("crashkernel="))
-      reader.error(place(map, "kernel_args"),
-                   fmt::format("{} and host.crash_kernel reserve memory twice", argument),
-                   "keep crash_kernel");
-  const bool loads = std::ranges::any_of(driver.packages, [](const std::string& package) {
-    const auto name = std::string_view(package).substr(0, package.find('='));
-    return name == "kdump-tools" || name == "kexec-tools" || name == "kdump-utils";
-  });
-  if (!loads)
-    reader.warning(place(place(map, "host"), "crash_kernel"),
-                   "no package of this driver loads a crash kernel",
-                   "add kdump-tools (Debian, Ubuntu) or kexec-tools (EL) to packages, unless the "
-                   "image has it");
-}
-
 void checkDriver(Driver& driver, const Value& map, Reader& reader) {
   if (const auto* preset = findPreset(driver.preset)) applyPreset(driver, *preset);
   checkFabricManager(driver, map, reader);

@@ -181,4 +181,23 @@ ObjectSpec make_hostSettingsSpec() {
 
 MUSTER_SPEC(hostSettingsSpec)
 
+/// Nothing but a program of these packages loads the crash kernel; the image may have it too.
+void checkCrashKernel(const Driver& driver, const Value& map, Reader& reader) {
+  if (!driver.host || driver.host->crash_kernel.empty()) return;
+  for (const auto& argument : driver.kernel_args)
+    if (argument.starts_with("crashkernel="))
+      reader.error(place(map, "kernel_args"),
+                   fmt::format("{} and host.crash_kernel reserve memory twice", argument),
+                   "keep crash_kernel");
+  const bool loads = std::ranges::any_of(driver.packages, [](const std::string& package) {
+    const auto name = std::string_view(package).substr(0, package.find('='));
+    return name == "kdump-tools" || name == "kexec-tools" || name == "kdump-utils";
+  });
+  if (!loads)
+    reader.warning(place(place(map, "host"), "crash_kernel"),
+                   "no package of this driver loads a crash kernel",
+                   "add kdump-tools (Debian, Ubuntu) or kexec-tools (EL) to packages, unless the "
+                   "image has it");
+}
+
 }  // namespace muster::inventory

@@ -48,6 +48,12 @@ constexpr std::array kFacets = {
              Revalidation::Certificate,
              "`muster events NODE` shows apt's last output; is the repository reachable from the "
              "node?"},
+    // Bound, it would void the certificates that were signed before it was a facet; what the kernel
+    // has is a check of the gate's.
+    FacetRow{"network", "provision", Stage::Drivers, seconds(30), seconds(600), kRecoverable,
+             Revalidation::None,
+             "the node takes a network by which it does not reach its controller back by itself; "
+             "`journalctl -u systemd-networkd` on the node says what it could not do"},
     FacetRow{"storage.", "storage", Stage::Storage, seconds(60), seconds(3600), kRecoverable,
              Revalidation::Certificate,
              "is the file server reachable from the node? `muster events NODE` shows the last "

@@ -19,8 +19,8 @@ namespace muster::lifecycle {
 /// loss: one a second for three years.
 inline constexpr std::int64_t kRaisedBy = 100'000'000;
 
-enum class StoreKind { Sqlite, Postgres };
-StoreKind storeKindOf(const std::string& url);
+enum class DatabaseKind { Sqlite, Postgres };
+DatabaseKind databaseKindOf(const std::string& url);
 
 /// Version of the schema that this program works with.
 int knownSchema();

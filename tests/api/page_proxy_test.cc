@@ -155,7 +155,8 @@ TEST_F(PageProxyTest, whatABrowserSendsSaysNothingOfWhoAsks) {
 TEST_F(PageProxyTest, noOtherNameLeadsHere) {
   start();
   const auto with = entered();
-  for (const std::string name : {"127.0.0.1", "localhost", "evil.example", "x." + host()})
+  for (const auto& name :
+       std::vector<std::string>{"127.0.0.1", "localhost", "evil.example", "x." + host()})
     EXPECT_THAT(curl("/", with, name), HasSubstr(" 421 ")) << name;
 }
 

@@ -9,9 +9,12 @@
 #include "inventory/model/node_network.h"
 #include "inventory/model/profile.h"
 #include "tests/provision/phase_rack.h"
+#include "wire/task_params.h"
 #include "wire/write_image.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace muster::provision {
 namespace {
@@ -459,6 +462,43 @@ TEST_F(ProvisionPhaseTest, aDriversRestartIsABootOfTheConsoleAndOfOneAction) {
   agents.finish(context.intent + ".2", "{}");
   ASSERT_TRUE(is<Done>(act("driver.rdma")));
   EXPECT_EQ(heard.size(), 2u);
+}
+
+TEST_F(ProvisionPhaseTest, aRunningNodesNetworkIsComparedAndChanged) {
+  inventory::DeclaredEthernet boot;
+  boot.name = "boot";
+  boot.match.by = inventory::NicMatch::By::Provisioning;
+  cluster.profiles["uefi"].network.emplace().ethernets = {boot};
+  newController();
+  const auto wanted = wire::digestOf(*inventory::nodeNetworkOf(cluster, *cluster.findNode(kNode)));
+  const auto goals = phase->goals(cluster, Subject(kNode), {});
+  const auto goal = std::ranges::find_if(
+      goals, [](const auto& each) { return each.facet.facet == facet(kNetwork); });
+  ASSERT_NE(goal, goals.end());
+  EXPECT_EQ(goal->want, wanted);
+  EXPECT_EQ(goal->disruption, lifecycle::Disruption::Drain);
+  EXPECT_EQ(goals.back().facet.facet.str(), "driver.rdma");
+  EXPECT_EQ(goals.back().needs.back().str(), "gpu001/network") << "packages come by it";
+
+  EXPECT_TRUE(is<Again>(act(kNetwork))) << "its installed system does not run yet";
+  runInstalled(kDigest);
+  agents.answer(TaskKind::Probe, R"({"module.rdma_rxe":"loaded"})");
+  EXPECT_EQ(value(observe(), kNetwork), kNone) << "it was imaged before there was one";
+  agents.answer(TaskKind::Probe, R"({"network":"changed:etc/x"})");
+  EXPECT_EQ(value(observe(), kNetwork), "changed:etc/x");
+  agents.hold(TaskKind::NodeService);
+  ASSERT_TRUE(is<Again>(act(kNetwork)));
+  const auto tasks = agents.submitted(kNode, TaskKind::NodeService);
+  ASSERT_EQ(tasks.size(), 1u);
+  const auto params = wire::parseNodeServiceParams(tasks[0].params);
+  ASSERT_TRUE(params) << params.error().str();
+  EXPECT_EQ(params->service, "network");
+  EXPECT_EQ(params->value, wanted);
+  EXPECT_EQ(wire::digestOf(*wire::parseNodeNetwork(params->files.at("network.json"))), wanted);
+  agents.finish(tasks[0].id, "{}");
+  EXPECT_TRUE(is<Done>(act(kNetwork)));
+  agents.answer(TaskKind::Probe, fmt::format(R"({{"network":"{}"}})", wanted));
+  EXPECT_EQ(value(verify(kNetwork), kNetwork), wanted);
 }
 
 TEST_F(ProvisionPhaseTest, missingDriverShowsAsAbsent) {

@@ -57,7 +57,7 @@ export function inOrder(states) {
 export const kFacetStages = [
   ["enrolled", "enrol", 3], ["firmware.", "firmware", 0], ["firmware-left.", "firmware", 0],
   ["firmware-staged.", "firmware", 0], ["bios", "bios", 480], ["inspected", "inspect", 90],
-  ["image", "image", 300], ["os", "boot", 60], ["driver.", "drivers", 90],
+  ["image", "image", 300], ["os", "boot", 60], ["driver.", "drivers", 90], ["network", "drivers", 30],
   ["storage.", "storage", 60], ["fabric.", "fabric", 20], ["gate.", "gates", 0],
   ["certificate", "certify", 1], ["pool", "pool", 30],
 ];

@@ -24,7 +24,7 @@ constexpr std::chrono::hours kDumpLimit{2};
 constexpr int kMostProblems = 20;
 
 std::unique_ptr<sql::Backend> backendOf(const std::string& url) {
-  if (storeKindOf(url) == StoreKind::Sqlite)
+  if (databaseKindOf(url) == DatabaseKind::Sqlite)
     return sql::sqliteBackend(url.substr(kSqlitePrefix.size()), kSqliteBusyTimeout);
   return sql::postgresBackend(url, kPostgresPatience);
 }
@@ -47,7 +47,7 @@ auto guarded(Opened& store, Work work) -> decltype(work()) {
 
 Result<void> open(Opened& store, const std::string& url) {
   store.backend = backendOf(url);
-  if (storeKindOf(url) == StoreKind::Sqlite) {
+  if (databaseKindOf(url) == DatabaseKind::Sqlite) {
     const fs::path file = url.substr(kSqlitePrefix.size());
     std::error_code unknown;
     if (!fs::is_regular_file(file, unknown))
@@ -143,8 +143,8 @@ Result<void> runClient(const std::string& url, std::string program, std::vector<
 
 }  // namespace
 
-StoreKind storeKindOf(const std::string& url) {
-  return url.starts_with(kSqlitePrefix) ? StoreKind::Sqlite : StoreKind::Postgres;
+DatabaseKind databaseKindOf(const std::string& url) {
+  return url.starts_with(kSqlitePrefix) ? DatabaseKind::Sqlite : DatabaseKind::Postgres;
 }
 
 int knownSchema() { return static_cast<int>(sql::kMigrations.size()); }
@@ -152,7 +152,7 @@ int knownSchema() { return static_cast<int>(sql::kMigrations.size()); }
 Result<int> copyStore(const std::string& url, const fs::path& to) {
   Opened store;
   TRY_OK(open(store, url));
-  if (storeKindOf(url) == StoreKind::Postgres) {
+  if (databaseKindOf(url) == DatabaseKind::Postgres) {
     TRY_OK(runClient(url, "pg_dump",
                      {"--format=custom", "--no-owner", "--no-privileges", "--file", to.string()}));
     return store.schema;
@@ -218,7 +218,7 @@ Result<StoreExamination> examineStore(const std::string& url) {
   StoreExamination out;
   out.schema = store.schema;
   return guarded(store, [&]() -> Result<StoreExamination> {
-    if (storeKindOf(url) == StoreKind::Sqlite) {
+    if (databaseKindOf(url) == DatabaseKind::Sqlite) {
       soci::rowset<std::string> lines =
           (store.sql.prepare << fmt::format("PRAGMA integrity_check({})", kMostProblems));
       for (const auto& line : lines)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A site's settings in a real Debian system: useradd, chpasswd, visudo, sshd,
-// update-ca-certificates, apt-config and chronyd are those of its packages and judge what was
+// update-ca-certificates, apt-config and chronyd are those of its packages and read what was
 // written. The system is made once, of packages from the mirror, kept below MUSTER_CACHE, and
 // changed in an overlay.
 #include "agent/tasks/host_settings.h"

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# capabilities.sh MUSTER PACKAGING: `muster monitor` with the capabilities, the umask and no_new_privs of its unit, in a network namespace: it
+# serves DHCP by dnsmasq, and ends it.
+set -euo pipefail
+muster=$1 packaging=$2
+[ "$(id -u)" = 0 ] || { echo "needs root for network namespaces"; exit 77; }
+if [ -z "${IN_NAMESPACE:-}" ]; then
+  unshare --net true 2>/dev/null || { echo "network namespaces cannot be made here"; exit 77; }
+  exec env IN_NAMESPACE=1 unshare --net --mount --propagation private "$0" "$@"
+fi
+folder=$(mktemp -d)
+mount -t tmpfs run /run # its own /run/muster
+mkdir -p /run/muster
+monitor=""
+finish() {
+  [ -z "$monitor" ] || kill -KILL "$monitor" 2>/dev/null || true
+  rm -rf "$folder"
+}
+trap finish EXIT
+ip link set lo up
+ip link add wire type veth peer name end
+ip link set wire up
+ip link set end up
+ip addr add 10.20.0.1/16 dev wire
+
+unit=$packaging/systemd/muster-monitor.service
+bounding=-all$(sed -n 's/^CapabilityBoundingSet=//p' "$unit" | tr ' ' '\n' | sed 's/^CAP_/,+/' | tr 'A-Z' 'a-z' | tr -d '\n')
+mask=$(sed -n 's/^UMask=//p' "$unit")
+cp "$packaging/examples/cluster.yaml" "$folder"
+mkdir "$folder/secrets"
+(umask 077; echo secret >"$folder/secrets/bmc")
+export MUSTER_CONF= MUSTER_INVENTORY=$folder/cluster.yaml MUSTER_STATE=$folder/state MUSTER_CACHE=$folder/cache MUSTER_LAB=$folder/no-lab MUSTER_STORE=
+chmod 755 "$folder" # systemd's StateDirectory lies in one that others may pass
+start() {
+  (umask "$mask"; exec setpriv --bounding-set "$bounding" --no-new-privs "$muster" monitor) >"$folder/out" 2>&1 &
+  monitor=$!
+}
+until_true() { # COMMAND…: another process works; looking from time to time is all there is
+  local tries
+  for tries in $(seq 600); do
+    "$@" && return
+    kill -0 "$monitor" 2>/dev/null || { echo "the monitor has ended:"; cat "$folder/out"; exit 1; }
+    sleep 0.1
+  done
+  echo "not within a minute: $*"; ls -lR "$folder/state"; ss -lunp; cat "$folder"/state/muster.log "$folder"/state/run/netboot/*.log
+  cat "$folder/out"
+  exit 1
+}
+pid_of_dnsmasq() { awk '{print $1; exit}' "$folder/state/run/netboot/dnsmasq.pid" 2>/dev/null; }
+serves() { [ -n "$(pid_of_dnsmasq)" ] && ss -lunH 'sport = :67' | grep -q .; }
+start
+until_true serves
+until_true grep -q 'muster monitor: 1 nodes' "$folder/out"
+dnsmasq=$(pid_of_dnsmasq)
+user=$(stat -c %U "/proc/$dnsmasq")
+echo "dnsmasq $dnsmasq serves as $user, with $bounding"
+[ "$user" != root ]
+# What systemd does to the whole control group, only the monitor gets here: the next one ends the dnsmasq that was left, which is another user's.
+kill -KILL "$monitor"
+wait "$monitor" || true
+start
+serves_anew() { serves && [ "$(pid_of_dnsmasq)" != "$dnsmasq" ] && ! kill -0 "$dnsmasq" 2>/dev/null; }
+until_true serves_anew
+kill -KILL "$monitor" "$(pid_of_dnsmasq)"
+wait "$monitor" || true
+monitor=""
+! grep -iE 'permission|not permitted|denied' "$folder/out" || { echo "something was refused"; exit 1; }

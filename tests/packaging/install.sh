@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# install.sh FOLDER [SUITE]: the packages in FOLDER, installed by apt into a clean Debian (a minimal chroot under an overlay), used there, and
+# purged. Manual pages are rendered and completion is asked for in bash, zsh and fish.
+set -euo pipefail
+packages=$1 suite=${2:-bookworm}
+ls "$packages"/muster_*.deb >/dev/null 2>&1 || { echo "no packages in $packages: ./run package"; exit 77; }
+[ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
+command -v mmdebstrap >/dev/null || { echo "needs mmdebstrap"; exit 77; }
+if [ -z "${IN_NAMESPACE:-}" ]; then
+  exec env IN_NAMESPACE=1 unshare --mount --propagation private "$0" "$@"
+fi
+base=${MUSTER_CACHE:-$HOME/.cache/muster}/chroots/$suite-minbase
+if [ ! -e "$base/etc/debian_version" ]; then
+  mkdir -p "$(dirname "$base")"
+  rm -rf "$base.making"
+  mmdebstrap --variant=minbase --include=ca-certificates "$suite" "$base.making" >/dev/null
+  mv "$base.making" "$base"
+fi
+work=$(mktemp -d)
+mount -t tmpfs -o size=3g work "$work"
+trap 'umount -l "$work/system/proc" "$work/system/dev/pts" "$work/system/dev" "$work/system" "$work" 2>/dev/null; rmdir "$work" 2>/dev/null || true' EXIT
+mkdir "$work/upper" "$work/work" "$work/system"
+mount -t overlay -o "lowerdir=$base,upperdir=$work/upper,workdir=$work/work" clean "$work/system"
+root=$work/system
+mount -t proc proc "$root/proc"
+mount --bind /dev "$root/dev"
+mount -t devpts devpts "$root/dev/pts" -o newinstance,ptmxmode=0666
+cp /etc/resolv.conf "$root/etc/resolv.conf"
+printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+chmod +x "$root/usr/sbin/policy-rc.d"
+# minbase leaves documentation out; here it is what is tested.
+rm -f "$root"/etc/dpkg/dpkg.cfg.d/*
+mkdir "$root/packages"
+cp "$packages"/*.deb "$root/packages"
+inside() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
+failed=0
+check() { # WHAT COMMAND…
+  local what=$1
+  shift
+  if "$@" >"$work/said" 2>&1; then echo "ok: $what"; else
+    echo "FAILED: $what"
+    tail -20 "$work/said"
+    failed=1
+  fi
+}
+
+inside apt-get update -qq
+inside apt-get install -y -qq --no-install-recommends man-db bash-completion zsh fish >/dev/null
+inside sh -c 'apt-get install -y -qq --no-install-recommends /packages/muster_*.deb /packages/muster-agent_*.deb /packages/muster-checks_*.deb /packages/muster-doc_*.deb' >"$work/apt" 2>&1 || {
+  tail -30 "$work/apt"
+  exit 1
+}
+mode() { [ "$(inside stat -c '%U:%G %a' "$2")" = "$1" ] || { inside stat -c '%n %U:%G %a' "$2"; false; }; }
+check 'version' inside muster --version
+check 'from any folder, by its link' inside sh -c 'cd / && [ "$(readlink -f /usr/bin/muster)" = /usr/lib/muster/muster ]'
+check 'state folder' mode 'root:root 700' /var/lib/muster
+check 'secrets' mode 'root:root 700' /etc/muster/secrets
+check 'settings' mode 'root:root 644' /etc/muster/muster.conf
+check 'cache' mode 'root:root 755' /var/cache/muster
+check 'group muster' inside getent group muster
+check 'programs are beside each other' inside sh -c 'for p in muster-agent muster-peer muster-burn muster-collective muster-pkeys muster-ibnetdisc muster-switchfw; do test -x /usr/lib/muster/$p || { echo $p; exit 1; }; done'
+check 'all libraries are there' inside sh -c '! ldd /usr/lib/muster/muster /usr/lib/muster/muster-agent /usr/lib/muster/muster-peer /usr/lib/muster/muster-burn /usr/lib/muster/muster-collective | grep "not found"'
+check 'the agent finds libraries beside itself on a node' inside sh -c 'grep -q "\$ORIGIN:\$ORIGIN/glibc" /usr/lib/muster/muster-agent'
+check 'the agent runs' inside /usr/lib/muster/muster-agent --version
+check 'units' inside sh -c 'test -e /lib/systemd/system/muster-server.service && test -e /lib/systemd/system/muster-monitor.service'
+check 'no unit is enabled' inside sh -c '! ls /etc/systemd/system/multi-user.target.wants/muster* 2>/dev/null'
+check 'the shipped example' inside sh -c 'cp /usr/share/doc/muster/examples/cluster.yaml /etc/muster/ && (umask 077; echo secret > /etc/muster/secrets/bmc) && cd / && muster inventory check'
+check 'the state folder that is used' inside sh -c 'muster key list && test -e /var/lib/muster || muster status'
+
+# Manual pages: as man renders them, without a warning.
+pages() {
+  local page said
+  for page in "$root"/usr/share/man/man1/muster*.1.gz; do
+    said=$(inside sh -c "MANWIDTH=80 man --warnings -l /usr/share/man/man1/$(basename "$page") 2>&1 >/dev/null")
+    [ -z "$said" ] || { echo "$page: $said"; return 1; }
+  done
+  inside sh -c 'man -w muster && man -w muster-rollout && man muster | grep -q "^COMMANDS"'
+}
+check 'manual pages' pages
+
+# Completion, as each shell loads it of itself.
+check 'bash: commands' inside bash -c '
+  . /usr/share/bash-completion/bash_completion
+  _completion_loader muster
+  COMP_WORDS=(muster rollo); COMP_CWORD=1; _muster
+  [ "${COMPREPLY[*]}" = rollout ]'
+check 'bash: names of the inventory' inside bash -c '
+  . /usr/share/bash-completion/bash_completion
+  _completion_loader muster
+  COMP_WORDS=(muster why nod); COMP_CWORD=2; _muster
+  [ "${COMPREPLY[*]}" = node001 ] || { echo "${COMPREPLY[*]}"; exit 1; }'
+zsh_offers() { # LINE WANTED: what Tab offers, in a real interactive zsh on a terminal of its own
+  inside zsh -f -c '
+    zmodload zsh/zpty
+    zpty z zsh -f -i
+    zpty -w z "PS1=; unset zle_bracketed_paste; autoload -Uz compinit && compinit -u -D; zstyle \":completion:*\" list-prompt \"\"; LISTMAX=1000; stty rows 500 cols 200; print -r -- re\"\"ady"
+    zpty -r -m z out "*ready*" || exit 1
+    zpty -w -n z "$1"$'"'\\\\t'"'
+    zpty -w -n z $'"'\\\\t'"'
+    local all= piece tries
+    for tries in {1..100}; do
+      zpty -r -t z piece && all+=$piece || sleep 0.05
+      [[ $all == *"$2"* ]] && exit 0
+    done
+    print -r -- "offered: $all"
+    exit 1' zsh "$1" "$2"
+}
+check 'zsh: a command' zsh_offers 'muster rollo' 'rollout'
+check 'zsh: commands of a group' zsh_offers 'muster rollout st' 'status'
+check 'zsh: names of the inventory' zsh_offers 'muster why nod' 'node001'
+check 'zsh: options' zsh_offers 'muster plan --detai' '--detailed-exitcode'
+fish_offers() { inside fish -c 'complete -C $argv[1] | cut -f 1 | string match -q -- $argv[2]' "$1" "$2" || { inside fish -c 'complete -C $argv[1]' "$1"; false; }; }
+check 'fish: a command' fish_offers 'muster rollo' rollout
+check 'fish: commands of a group' fish_offers 'muster rollout ' status
+check 'fish: names of the inventory' fish_offers 'muster why ' node001
+check 'fish: options' fish_offers 'muster plan --' --detailed-exitcode
+fish_quiet() { [ -z "$(inside fish -c 'complete -C "muster status " >/dev/null' 2>&1)" ]; }
+check 'fish: no complaint' fish_quiet
+
+# Purge: the state stays unless asked.
+check 'remove' inside apt-get purge -y -qq muster muster-agent muster-checks muster-doc
+check 'the state stays' inside test -d /var/lib/muster
+check 'the secrets stay' inside test -s /etc/muster/secrets/bmc
+check 'the cache goes' inside test ! -e /var/cache/muster
+check 'programs go' inside sh -c 'test ! -e /usr/bin/muster && test ! -e /usr/lib/muster'
+inside sh -c 'apt-get install -y -qq --no-install-recommends /packages/muster_*.deb /packages/muster-agent_*.deb /packages/muster-checks_*.deb' >/dev/null 2>&1
+check 'purge that was asked for' inside env MUSTER_PURGE_STATE=yes apt-get purge -y -qq muster
+check 'the state goes then' inside test ! -e /var/lib/muster
+exit $failed

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# units.sh FOLDER: every unit is one that systemd understands, and is no more exposed than docs/adr/0301 says.
+set -euo pipefail
+worst=33 # tenths: what root, the network and DHCP cost
+command -v systemd-analyze >/dev/null || { echo "no systemd-analyze here"; exit 77; }
+bad=0
+for unit in "$1"/*.service; do
+  # The program and its manual page are not installed on a machine that builds.
+  if said=$(systemd-analyze verify "$unit" 2>&1 | grep -vE "is not executable: No such file|Command 'man "); [ -n "$said" ]; then
+    echo "$said"
+    bad=1
+  fi
+  exposure=$(systemd-analyze security --offline=true --threshold=100 "$unit" | sed -n 's/.*Overall exposure level for [^:]*: \([0-9]*\)\.\([0-9]\).*/\1\2/p')
+  echo "$unit: ${exposure:?systemd-analyze said nothing} tenths"
+  [ "$exposure" -le "$worst" ] || bad=1
+done
+# A setting that is misspelt is ignored without an error.
+for setting in NoNewPrivileges=yes ProtectSystem=strict CapabilityBoundingSet= MemoryMax= LimitNOFILE=; do
+  [ "$(grep -lF "$setting" "$1"/*.service | wc -l)" = "$(ls "$1"/*.service | wc -l)" ] || { echo "a unit is without $setting"; bad=1; }
+done
+exit $bad
