@@ -29,7 +29,8 @@ constexpr std::array kFirst{RunState::Running, RunState::Planning, RunState::App
 RunExecutor::RunExecutor(RunWork work, std::shared_ptr<RunMemory> memory)
     : work_(std::move(work)),
       rows_(work_.runs, work_.clock, work_.holder, work_.notice),
-      memory_(std::move(memory)) {}
+      memory_(std::move(memory)),
+      rounds_(work_, rows_, *memory_) {}
 
 RunExecutor::~RunExecutor() {
   memory_->hear = {};
@@ -54,7 +55,7 @@ Async<bool> RunExecutor::step() {
   if (!due) co_return false;
   const auto id = due->id;
   memory_->under_way = id;
-  auto work = carryOut(std::move(*due));
+  auto work = rounds_.carryOut(std::move(*due));
   auto order = awaitOrder(id);
   auto either = std::move(work) || std::move(order);
   auto first = co_await std::move(either);
@@ -117,7 +118,7 @@ Result<std::optional<Run>> RunExecutor::adopt(Run run) {
 Task<RunOrder> RunExecutor::awaitOrder(std::string id) {
   for (;;) {
     co_await work_.clock.sleep(kRowPoll);
-    saveProgress(id);
+    rounds_.saveProgress(id);
     const auto run = work_.runs.read(id);
     if (run && *run && (*run)->order != RunOrder::None) co_return (*run)->order;
   }
@@ -127,7 +128,6 @@ Task<RunOrder> RunExecutor::awaitOrder(std::string id) {
 Result<void> RunExecutor::obey(const std::string& id) {
   TRY(ordered, rows_.read(id));
   TRY(begun, openActionsOf(work_.store, ordered));
-  action_ids_.clear();
   auto obeyed = changeRun(work_.runs, id, [&](Run run, std::string& note) -> Result<Run> {
     if (run.order == RunOrder::None || isEnd(run.state)) return run;
     const bool cancels = run.order == RunOrder::Cancel;
@@ -149,16 +149,6 @@ Result<void> RunExecutor::obey(const std::string& id) {
   if (!obeyed) return std::unexpected(obeyed.error());
   rows_.tell(fmt::format("run {} is {}", id, toString(obeyed->state)));
   return {};
-}
-
-void RunExecutor::saveProgress(const std::string& id) {
-  if (done_now_ == done_saved_) return;
-  const auto saved = changeRun(work_.runs, id, [this](Run run, std::string&) -> Result<Run> {
-    run.progress = before_;
-    run.progress.done += done_now_;
-    return run;
-  });
-  if (saved) done_saved_ = done_now_;
 }
 
 }  // namespace muster::app

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens in a run: it is planned, agreed to, and carried out in rounds as `muster apply`
-// does, until nothing is left.
+#include "app/run_rounds.h"
+
 #include "app/plan.h"
 #include "app/run_agreement.h"
 #include "app/run_change.h"
-#include "app/run_executor.h"
 #include "app/run_scope.h"
 #include "inventory/model/cluster.h"
 
@@ -24,7 +23,7 @@ constexpr std::chrono::minutes kFactsAreFresh{2};
 
 }  // namespace
 
-Async<void> RunExecutor::carryOut(Run run) {
+Async<void> RunRounds::carryOut(Run run) {
   const auto id = run.id;
   if (run.state == RunState::Running) {
     auto rounds = converge(std::move(run), std::nullopt);
@@ -45,7 +44,7 @@ Async<void> RunExecutor::carryOut(Run run) {
   co_return begun;
 }
 
-Async<RunExecutor::Round> RunExecutor::look(Run run) {
+Async<RunRounds::Round> RunRounds::look(Run run) {
   CO_TRY(policy, policyFor(work_.cluster, run.apply.nodes, work_.store));
   auto looking = work_.observe(policy);
   auto facts = co_await std::move(looking);
@@ -59,12 +58,12 @@ Async<RunExecutor::Round> RunExecutor::look(Run run) {
   co_return Round{std::move(plan), std::move(*impact), nothing_left};
 }
 
-Async<void> RunExecutor::makePlan(Run run) {
+Async<void> RunRounds::makePlan(Run run) {
   const auto id = run.id;
   const auto& meant = run.apply.inventory;
   const bool is_another = !meant.empty() && meant != work_.cluster.digest;
-  if (is_another && work_.read_inventory && memory_->read_again_for.insert(id).second) {
-    memory_->begin_none = true;  // the next executor, with the inventory as it is then, plans it
+  if (is_another && work_.read_inventory && memory_.read_again_for.insert(id).second) {
+    memory_.begin_none = true;  // the next executor, with the inventory as it is then, plans it
     work_.read_inventory();
     co_return Result<void>();
   }
@@ -100,7 +99,7 @@ Async<void> RunExecutor::makePlan(Run run) {
 }
 
 /// Of an approved run: the plan that was agreed to, and no other one.
-Async<void> RunExecutor::begin(Run run) {
+Async<void> RunRounds::begin(Run run) {
   const auto id = run.id;
   const bool asks = run.impact && hasSomethingToAsk(*run.impact);
   if (!isAgreed(run) && (asks || run.approvals_needed > 0))
@@ -133,13 +132,13 @@ Async<void> RunExecutor::begin(Run run) {
     plan = std::move(now);
   }
   CO_TRY(running, rows_.move(id, RunState::Running, RunReason::None, "", noteAgreement));
-  memory_->begun.insert(id);
+  memory_.begun.insert(id);
   auto rounds = converge(std::move(running), std::move(plan));
   auto went = co_await std::move(rounds);
   co_return went;
 }
 
-Async<ApplyReport> RunExecutor::apply(Run run, Plan plan) {
+Async<ApplyReport> RunRounds::apply(Run run, Plan plan) {
   const Worker worker{"run " + run.id, run.asked_by.principal, run.asked_by.address,
                       run.apply.command.empty() ? "run " + run.id : run.apply.command};
   CO_TRY(open, declaredIntents(work_.store, plan.policy));
@@ -155,12 +154,12 @@ Async<ApplyReport> RunExecutor::apply(Run run, Plan plan) {
   done_now_ = done_saved_ = 0;
   action_ids_.clear();
   for (const auto& action : plan.actions) action_ids_.insert(action.id);
-  memory_->hear = [this](const Event& event) {
+  memory_.hear = [this](const Event& event) {
     if (event.kind == EventKind::ActionDone && action_ids_.contains(event.action_id)) ++done_now_;
   };
   auto work = work_.engine.apply(std::move(plan), worker);
   auto report = co_await std::move(work);
-  memory_->hear = {};
+  memory_.hear = {};
   if (!report) co_return report;
   done_now_ = done_saved_ = 0;
   CO_TRY_OK(changeRun(work_.runs, run.id, [&](Run row, std::string&) -> Result<Run> {
@@ -176,7 +175,7 @@ Async<ApplyReport> RunExecutor::apply(Run run, Plan plan) {
   co_return report;
 }
 
-Async<void> RunExecutor::converge(Run run, std::optional<Plan> first) {
+Async<void> RunRounds::converge(Run run, std::optional<Plan> first) {
   const auto id = run.id;
   if (run.inventory_digest != work_.cluster.digest) {
     CO_TRY_OK(
@@ -233,6 +232,16 @@ Async<void> RunExecutor::converge(Run run, std::optional<Plan> first) {
   }
   CO_TRY_OK(rows_.move(id, RunState::WorkLeft, RunReason::Blocked));
   co_return Result<void>();
+}
+
+void RunRounds::saveProgress(const std::string& id) {
+  if (done_now_ == done_saved_) return;
+  const auto saved = changeRun(work_.runs, id, [this](Run run, std::string&) -> Result<Run> {
+    run.progress = before_;
+    run.progress.done += done_now_;
+    return run;
+  });
+  if (saved) done_saved_ = done_now_;
 }
 
 }  // namespace muster::app

@@ -17,7 +17,7 @@ Result<Run> RunRows::move(const std::string& id, RunState to, RunReason reason,
                           const std::string& text, const std::function<void(Run&)>& edit) {
   TRY(moved, changeRun(store_, id, [&](Run run, std::string& note) -> Result<Run> {
         note = fmt::format("run {}: {}{}", id, toString(to), text.empty() ? "" : ": " + text);
-        run.text = text.substr(0, kMaxRunTextBytes);
+        run.text = text.substr(0, kCutRunTextBytes);
         run.worked_on_by = holder_;
         if (edit) edit(run);
         return changed(std::move(run), to, reason, RunMover::Executor, holder_, now());

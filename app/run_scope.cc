@@ -73,7 +73,7 @@ bool hasSomethingToAsk(const PlanImpact& impact) { return impact.actions != impa
 void addProblems(Run& run, const std::vector<std::string>& problems) {
   for (const auto& problem : problems)
     if (run.problems.size() < kMaxRunProblems)
-      run.problems.push_back(problem.substr(0, kMaxRunTextBytes));
+      run.problems.push_back(problem.substr(0, kCutRunTextBytes));
 }
 
 void notePlan(Run& run, const Plan& plan, const PlanImpact& impact, WallTime now) {

@@ -19,6 +19,8 @@ inline constexpr std::size_t kMaxRunProblems = 200;  ///< lines of a report that
 inline constexpr std::size_t kMaxRunStamps = 200;    ///< changes of state that are kept, the newest
 inline constexpr std::size_t kMaxRunHostlistBytes = 4u << 20;
 inline constexpr std::size_t kMaxRunTextBytes = 4096;
+/// Of a text that is cut to fit: a byte that is no UTF-8 takes three when it is written.
+inline constexpr std::size_t kCutRunTextBytes = kMaxRunTextBytes / 4;
 inline constexpr std::size_t kMaxIdempotencyKeyBytes = 255;
 
 enum class RunKind { Apply };
@@ -171,6 +173,8 @@ std::size_t approvalsOf(const Run& run);
 
 /// What the row keeps, as a JSON object; without id, revision and what has a column.
 std::string recordOf(const Run& run);
+/// Refuses what could not be read again. Errors: InvalidInput (names the member)
+Result<std::string> checkedRecordOf(const Run& run);
 /// Errors: Corrupt (no JSON object), InvalidInput (names the member), Conflict (a newer muster has
 /// written it)
 Result<Run> runFromRecord(std::string_view record);

@@ -188,6 +188,12 @@ nlohmann::json toJson(const Run& run) {
 
 std::string recordOf(const Run& run) { return jsonText(wire::printFields(Record{kFormat, run})); }
 
+Result<std::string> checkedRecordOf(const Run& run) {
+  auto record = recordOf(run);
+  if (const auto read = runFromRecord(record); !read) return std::unexpected(read.error());
+  return record;
+}
+
 Result<Run> runFromRecord(std::string_view text) {
   TRY(object, wire::parseObject(text, kMaxRecordBytes, "the run's record"));
   const auto format = object.find("format");

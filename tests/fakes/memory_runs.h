@@ -30,6 +30,7 @@ class MemoryRuns final : public lifecycle::RunStore {
   std::function<void()> before_write;
 
   Result<lifecycle::Run> add(lifecycle::Run run, const std::string& note) override {
+    TRY_OK(lifecycle::checkedRecordOf(run));
     for (const auto& row : data_->rows)
       if (!run.idempotency_key.empty() && row.run.idempotency_key == run.idempotency_key &&
           row.run.asked_by.principal == run.asked_by.principal)
@@ -47,6 +48,7 @@ class MemoryRuns final : public lifecycle::RunStore {
   }
   Result<std::optional<lifecycle::Run>> exchange(lifecycle::Run run,
                                                  const std::string& note) override {
+    TRY_OK(lifecycle::checkedRecordOf(run));
     auto* row = find(run.id);
     if (!row) return fail(ErrorCode::NotFound, "no run " + run.id);
     if (row->run.revision != run.revision) return std::optional<lifecycle::Run>();

@@ -58,8 +58,19 @@ class SqlRuns final : public RunStore {
   }
 
   Result<Run> add(Run run, const std::string& note) override {
+    TRY_OK(checkedRecordOf(run));
+    const auto key = storable(keyOf(run));
+    auto added = addOnce(run, key, note);
+    if (added || key.empty() || added.error().code() != ErrorCode::Conflict) return added;
+    auto earlier = db_.read("reading a run", [&]() -> Result<std::vector<Row>> {
+      return rows("WHERE request_key = :w", key, 1);  // another process was faster by a moment
+    });
+    if (!earlier || earlier->empty()) return added;
+    return runOf(earlier->front());
+  }
+
+  Result<Run> addOnce(const Run& run, const std::string& key, const std::string& note) {
     return db_.write("storing a run", [&]() -> Result<Run> {
-      const auto key = storable(keyOf(run));
       if (!key.empty())
         if (auto earlier = rows("WHERE request_key = :w", key, 1); !earlier.empty())
           return runOf(earlier.front());
@@ -85,6 +96,7 @@ class SqlRuns final : public RunStore {
   }
 
   Result<std::optional<Run>> exchange(Run run, const std::string& note) override {
+    TRY_OK(checkedRecordOf(run));
     return db_.write("changing a run", [&]() -> Result<std::optional<Run>> {
       Run stored = run;
       long long revision = 0;

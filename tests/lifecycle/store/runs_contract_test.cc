@@ -6,6 +6,7 @@
 #include "tests/lifecycle/store_contract.h"
 
 #include <atomic>
+#include <set>
 
 namespace muster::lifecycle {
 namespace {
@@ -184,6 +185,48 @@ TEST_P(StoreContract, aKeyThatItsAuthorHasUsedAnswersTheRunOfThen) {
   EXPECT_THAT(*runs->list({}), SizeIs(4));
   EXPECT_EQ(runs->add(newRun("r-5"), "the same id").error().code(), ErrorCode::Conflict);
   EXPECT_EQ((*runs->read("r-1"))->idempotency_key, "key");
+}
+
+/// Half a second of retries by a program that got no answer: one run comes of it.
+TEST_P(StoreContract, ofManyWhoUseOneKeyAtOnceAllAreAnsweredTheSameRun) {
+  if (maker_->url().empty()) GTEST_SKIP() << "memory is one process's";
+  constexpr int kProcesses = 4;
+  Runs stores(*maker_, *store_);
+  std::vector<std::unique_ptr<RunStore>> own;
+  for (int i = 0; i < kProcesses; ++i) own.push_back(stores.open());
+  std::vector<std::set<std::string>> answers(kProcesses);
+  std::vector<std::thread> processes;
+  for (int i = 0; i < kProcesses; ++i)
+    processes.emplace_back([&, i] {
+      for (int k = 0; k < 10; ++k) {
+        const auto key = "key-" + std::to_string(k);
+        const auto id = fmt::format("r-{}-{}", i, k);
+        const auto added = own[static_cast<std::size_t>(i)]->add(newRun(id, key), "asked for");
+        answers[static_cast<std::size_t>(i)].insert(added ? added->id : added.error().str());
+      }
+    });
+  for (auto& process : processes) process.join();
+  for (const auto& answer : answers) EXPECT_EQ(answer, answers.front());
+  EXPECT_THAT(*own.front()->list({}), SizeIs(10));
+  EXPECT_EQ(store_->events(0, 100, nullptr)->size(), 10u) << "what was not stored left no note";
+  EXPECT_TRUE(verifyAudit(*store_, "")->ok());
+}
+
+/// A row that nobody could read again would be a run that nobody can cancel.
+TEST_P(StoreContract, whatCouldNotBeReadAgainIsNotWritten) {
+  Runs stores(*maker_, *store_);
+  const auto runs = stores.open();
+  auto big = newRun("r-1");
+  big.asked_by.principal = std::string(10'000, 'x');
+  EXPECT_EQ(runs->add(big, "asked for").error().code(), ErrorCode::InvalidInput);
+  auto run = *runs->add(newRun("r-2"), "asked for");
+  for (int i = 0; i < 100; ++i) run.approvals.push_back({{"ben", "", ""}, kNow, "hash", false});
+  EXPECT_EQ(runs->exchange(run, "x").error().code(), ErrorCode::InvalidInput);
+  run = **runs->read("r-2");
+  EXPECT_TRUE(run.approvals.empty());
+  run.text = std::string("\xff\xfe broken", 9);
+  ASSERT_TRUE(runs->exchange(run, "\xff note"));
+  EXPECT_EQ((*runs->read("r-2"))->unreadable, "");
 }
 
 TEST_P(StoreContract, runsAreListedNewestFirstByPages) {
