@@ -114,8 +114,8 @@ int server(const app::Options& options, const ServerArgs& args) {
   std::cout << fmt::format("muster server: answers on {}{}\n", api.socket().string(),
                            api.port() ? fmt::format(" and on HTTPS port {}", api.port()) : "")
             << std::flush;
-  Service service(api);
   (void)app::notifyService("READY=1\nSTATUS=answers on " + api.socket().string());
+  Service service(api);  // behind it: nobody is fed before it is there
   if (args.api_only) return answerUntilAsked();
   ServerProgress progress(options.json, api, service);
   return report(app::runMonitor(options, progress));
