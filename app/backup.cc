@@ -511,7 +511,7 @@ Result<RestoreReport> restoreBackup(const Options& options, const fs::path& file
   const auto database = staging.path / "muster.db";
   if (postgres) {
     TRY_OK(syncFolders(staging.path));
-    TRY_OK(lifecycle::restorePostgres(options.storeUrl(), database, why));
+    TRY_OK(lifecycle::restorePostgres(options.storeUrl(), database, report.schema, why));
     std::error_code ignored;
     fs::remove(database, ignored);
     fs::remove(database.string() + ".sql", ignored);

@@ -452,16 +452,19 @@ struct Attempt {
   bool done = false;
 };
 
-Attempt begin(BmcPlace place) {
+/// `names_fail`: no name server answers; each further name would cost its whole patience.
+Attempt begin(BmcPlace place, bool& names_fail) {
   Attempt out{std::move(place), {}, {}, false};
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV;
+  hints.ai_flags = AI_NUMERICSERV | (names_fail ? AI_NUMERICHOST : 0);
   addrinfo* found = nullptr;
   if (const int error =
           ::getaddrinfo(out.place.host.c_str(), out.place.port.c_str(), &hints, &found);
       error != 0) {
-    out.trouble = ::gai_strerror(error);
+    out.trouble =
+        names_fail ? "its name was not looked up: no name server answers" : ::gai_strerror(error);
+    names_fail = names_fail || error == EAI_AGAIN;
     out.done = true;
     return out;
   }
@@ -509,11 +512,12 @@ void waitForAll(std::vector<Attempt>& attempts) {
 void lookAtBmcs(const inventory::Cluster& cluster, Lines& out) {
   std::vector<Attempt> attempts;
   std::size_t all = 0;
+  bool names_fail = false;
   for (const auto& node : cluster.nodes) {
     auto place = placeOf(node);
     if (!place) continue;
     ++all;
-    if (attempts.size() < kMostBmcs) attempts.push_back(begin(std::move(*place)));
+    if (attempts.size() < kMostBmcs) attempts.push_back(begin(std::move(*place), names_fail));
   }
   if (attempts.empty()) return;
   waitForAll(attempts);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A store as a whole: copied while others write into it, examined, and put back. docs/adr/0302
 //
-// What a copy holds was true once. Put back, it must not act on that: work that was open then is
-// given up, permissions to wipe that were unused then are taken back, and the numbers by which
-// agents and hosts know who is newer (tokens of claims, the term of the one that serves) are raised
-// past all that the lost store may have given out since.
+// What a copy holds was true once. Put back, it must not act on that: work and
+// runs that were open then are given up, permissions to wipe that were unused then are taken back,
+// and the numbers by which agents and hosts know who is newer (tokens of claims, the term of the
+// one that serves) are raised past all that the lost store may have given out since.
 #pragma once
 
 #include "base/result.h"
@@ -33,10 +33,10 @@ Result<int> copyStore(const std::string& url, const std::filesystem::path& to);
 /// Makes a copied SQLite database one that may be worked with (see above). `why`: outcome of what
 /// was open. Effect: one transaction
 Result<void> makeRestored(const std::filesystem::path& database, const std::string& why);
-/// Puts a pg_dump archive into an empty database, raised as above, all or nothing. Errors: Conflict
-/// (the database holds tables), those of the server
+/// Puts a pg_dump archive of a store of this schema into an empty database, raised as above, all or
+/// nothing. Errors: Conflict (the database holds tables), those of the server
 Result<void> restorePostgres(const std::string& url, const std::filesystem::path& archive,
-                             const std::string& why);
+                             int schema, const std::string& why);
 
 struct StoreExamination {
   int schema = 0;

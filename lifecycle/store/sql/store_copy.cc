@@ -76,13 +76,21 @@ std::string sqlText(std::string_view text) {
   return out + "'";
 }
 
-/// What makes a copy one that may be worked with. `raise_term`: in the database's own words.
-std::vector<std::string> restoringStatements(const std::string& raise_term,
+/// A statement in the words of both databases, which read JSON differently.
+struct JsonStatements {
+  std::string raise_term;
+  std::string end_runs;
+};
+
+constexpr int kRunsSince = 9;  ///< of the schema
+
+/// What makes a copy one that may be worked with.
+std::vector<std::string> restoringStatements(const JsonStatements& json, int schema,
                                              const std::string& why) {
-  return {
+  std::vector<std::string> out{
       fmt::format("UPDATE claims SET session = '', token = token + {}", kRaisedBy),
       "DELETE FROM controllers",
-      raise_term,
+      json.raise_term,
       // What was open then may have ended since; nobody may go on with it unseen.
       fmt::format("UPDATE intents SET state = 'abandoned', outcome = {} WHERE state IN ('open', "
                   "'blocked')",
@@ -92,9 +100,15 @@ std::vector<std::string> restoringStatements(const std::string& raise_term,
       "UPDATE wipe_permissions SET used_by = 'taken back: restored from a backup' WHERE used_by = "
       "''",
   };
+  if (schema >= kRunsSince) out.push_back(json.end_runs);
+  return out;
 }
 
 constexpr std::string_view kTermKey = "site/serves";
+
+constexpr std::string_view kEndRuns =
+    "UPDATE runs SET state = 'cancelled', is_open = 0, revision = revision + 1, record = {} WHERE "
+    "is_open = 1";
 
 std::string raiseTermSqlite() {
   return fmt::format(
@@ -103,11 +117,24 @@ std::string raiseTermSqlite() {
       kRaisedBy, kTermKey);
 }
 
+JsonStatements sqliteStatements(const std::string& why) {
+  return {raiseTermSqlite(),
+          fmt::format(kEndRuns, fmt::format("json_set(record, '$.run.text', {})", sqlText(why)))};
+}
+
 std::string raiseTermPostgres() {
   return fmt::format(
       "UPDATE vals SET value = jsonb_set(value::jsonb, '{{term}}', "
       "to_jsonb((value::jsonb->>'term')::bigint + {}))::text WHERE key = '{}'",
       kRaisedBy, kTermKey);
+}
+
+JsonStatements postgresStatements(const std::string& why) {
+  return {
+      raiseTermPostgres(),
+      fmt::format(kEndRuns,
+                  fmt::format("jsonb_set(record::jsonb, '{{run,text}}', to_jsonb({}::text))::text",
+                              sqlText(why)))};
 }
 
 /// The URL as libpq's environment: a command line shows passwords to everybody on the host.
@@ -173,14 +200,14 @@ Result<void> makeRestored(const fs::path& database, const std::string& why) {
     if (verdict != "ok")
       return fail(ErrorCode::Corrupt, fmt::format("the store in it is damaged: {}", verdict));
     soci::transaction one(store.sql);
-    for (const auto& statement : restoringStatements(raiseTermSqlite(), why))
+    for (const auto& statement : restoringStatements(sqliteStatements(why), store.schema, why))
       store.sql << statement;
     one.commit();
     return {};
   });
 }
 
-Result<void> restorePostgres(const std::string& url, const fs::path& archive,
+Result<void> restorePostgres(const std::string& url, const fs::path& archive, int schema,
                              const std::string& why) {
   Opened store;
   store.backend = backendOf(url);
@@ -203,7 +230,7 @@ Result<void> restorePostgres(const std::string& url, const fs::path& archive,
                    {"--no-owner", "--no-privileges", "--file", script.string(), archive.string()}));
   // After the dump, in its transaction; it has emptied the search path.
   std::string more = "\nSET search_path = public;\n";
-  for (const auto& statement : restoringStatements(raiseTermPostgres(), why))
+  for (const auto& statement : restoringStatements(postgresStatements(why), schema, why))
     more += statement + ";\n";
   TRY(text, io::readFile(script, std::size_t{8} << 30));
   TRY_OK(io::writeFileAtomic(script, text + more, 0600));

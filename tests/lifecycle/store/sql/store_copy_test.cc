@@ -4,6 +4,7 @@
 
 #include "lifecycle/audit/audit.h"
 #include "lifecycle/store/leader_lease.h"
+#include "lifecycle/store/runs.h"
 #include "lifecycle/store/store.h"
 #include "tests/lifecycle/postgres_server.h"
 
@@ -63,7 +64,7 @@ class StoreCopy : public ::testing::TestWithParam<bool> {
       return "sqlite:" + copy.string();
     }
     const auto url = postgresServer().createDatabase();
-    const auto done = restorePostgres(url, copy, "it's given up");
+    const auto done = restorePostgres(url, copy, knownSchema(), "it's given up");
     EXPECT_TRUE(done) << done.error().str();
     return url;
   }
@@ -116,11 +117,28 @@ TEST_P(StoreCopy, actsOnNothingOfThen) {
     LeaderLease lease(*store, clock, "old", "10.20.0.1");
     ASSERT_TRUE(lease.take());
     ASSERT_TRUE(store->addEvent(note("before")));
+    auto runs = openRuns(url_);
+    ASSERT_TRUE(runs);
+    lifecycle::Run run;
+    run.id = "r-0123456789";
+    run.asked_by = {"anna", "local", "host"};
+    run.asked_at = SystemClock().now();
+    const auto added = (*runs)->add(run, "asked for");
+    ASSERT_TRUE(added) << added.error().str();
   }
   const auto copy = folder_ / "copy";
   ASSERT_TRUE(copyStore(url_, copy));
   auto before = open(url_);
-  auto after = open(putBack(copy));
+  const auto restored = putBack(copy);
+  auto after = open(restored);
+  auto runs = openRuns(restored);
+  ASSERT_TRUE(runs);
+  EXPECT_THAT(*(*runs)->list({.open_only = true}), IsEmpty());
+  const auto run = (*runs)->read("r-0123456789");
+  ASSERT_TRUE(run && *run);
+  EXPECT_EQ((*run)->state, RunState::Cancelled);
+  EXPECT_EQ((*run)->unreadable, "");
+  EXPECT_THAT((*run)->text, HasSubstr("given up"));
   EXPECT_THAT(*after->openIntents(), IsEmpty());
   EXPECT_THAT(*after->wipeGrants(), IsEmpty());
   ASSERT_TRUE(after->signOn("new", 1h));
@@ -154,10 +172,10 @@ TEST(StoreCopyPostgres, goesIntoAnEmptyDatabaseOnly) {
   ASSERT_TRUE(openStore(url));
   ASSERT_TRUE(copyStore(url, folder / "copy"));
   ASSERT_TRUE(openStore(other));
-  const auto refused = restorePostgres(other, folder / "copy", "x");
+  const auto refused = restorePostgres(other, folder / "copy", knownSchema(), "x");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::Conflict);
-  EXPECT_FALSE(restorePostgres(postgresServer().createDatabase(), "/dev/null", "x"));
+  EXPECT_FALSE(restorePostgres(postgresServer().createDatabase(), "/dev/null", knownSchema(), "x"));
 }
 
 TEST(StoreCopySqlite, namesWhatIsThereAndWhatIsNot) {
