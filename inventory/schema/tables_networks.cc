@@ -71,9 +71,18 @@ void checkInside(const Net& network, Ipv4 address, std::string_view what, const 
                  "use a host address");
 }
 
-/// Also of 0.0.0.0/0, which holds them all.
+/// Also of 0.0.0.0/0, which holds them all. A fleet that is simulated on the controller answers on
+/// loopback addresses, so these are only warned of.
 void checkSpecial(const IpNetwork& network, const Value& where, Reader& reader) {
-  if (const auto special = specialNetworkIn(network); !special.empty())
+  static const auto kLoopback = IpNetwork::parse("127.0.0.0/8");
+  if (kLoopback && kLoopback->contains(network.network) &&
+      network.prefix_bits >= kLoopback->prefix_bits)
+    reader.warning(where,
+                   fmt::format("the network {} is loopback: only machines that are simulated on "
+                               "this host have addresses there",
+                               network.str()),
+                   "use a private network, as 10.20.0.0/16");
+  else if (const auto special = specialNetworkIn(network); !special.empty())
     reader.error(where,
                  fmt::format("the network {} reaches into {}, where no node can have an address",
                              network.str(), special),

@@ -300,18 +300,20 @@ TEST_F(NodeNetworkRulesTest, networksLieWhereMachinesCanBe) {
   EXPECT_THAT(cidr("0.0.0.0/0"),
               Contains(AllOf(HasSubstr("cluster.yaml:6:19"),
                              HasSubstr("the network 0.0.0.0/0 reaches into 0.0.0.0/8"))));
-  for (const char* text : {"0.0.0.0/8", "0.0.0.0/1", "127.0.0.0/24", "169.254.0.0/16",
-                           "224.0.0.0/24", "239.1.0.0/16", "255.0.0.0/8", "126.0.0.0/7"})
+  for (const char* text : {"0.0.0.0/8", "0.0.0.0/1", "169.254.0.0/16", "224.0.0.0/24",
+                           "239.1.0.0/16", "255.0.0.0/8", "126.0.0.0/7"})
     EXPECT_THAT(cidr(text), Contains(HasSubstr("where no node can have an address"))) << text;
   for (const char* text : {"::/0", "::/127", "fe80::/64", "ff02::/16", "::ffff:0:0/96", "f000::/4"})
     EXPECT_THAT(cidr("10.30.0.0/16, cidr6: \"" + std::string(text) + "\""),
                 Contains(HasSubstr("reaches into")))
         << text;
   EXPECT_THAT(cidr("10.30.0.0/16, cidr6: \"2001:db8::/32\""), IsEmpty());
-  EXPECT_THAT(lines(loadYaml(with("    dhcp: {mode: authoritative",
-                                  "    subnets: {row-a: {cidr: 127.0.0.0/8, gateway: 127.0.0.1}}\n"
-                                  "    dhcp: {mode: authoritative"))),
-              Contains(HasSubstr("127.0.0.0/8 (loopback)")));
+  EXPECT_THAT(
+      lines(loadYaml(with("    dhcp: {mode: authoritative",
+                          "    subnets: {row-a: {cidr: 169.254.0.0/16, gateway: 169.254.0.1}}\n"
+                          "    dhcp: {mode: authoritative"))),
+      Contains(HasSubstr("169.254.0.0/16 (link-local)")));
+  EXPECT_THAT(cidr("127.0.1.0/24"), ElementsAre(HasSubstr("the network 127.0.1.0/24 is loopback")));
 }
 
 TEST_F(NodeNetworkRulesTest, ipv6NeedsItsLeastMtuOnEveryNetwork) {
