@@ -53,7 +53,10 @@ class EventSubscription {
     while (Steady::now() < ends_at_) {
       if (hub_->last_ >= 0) {
         if (!after_) after_ = hub_->last_;
-        if (auto text = co_await missed(); !text.empty()) co_return text;
+        if (auto text = co_await missed(); !text.empty()) {
+          if (may_go_on_ && !may_go_on_()) co_return std::nullopt;
+          co_return text;
+        }
       }
       if (Steady::now() >= heartbeat_at) {
         if (may_go_on_ && !may_go_on_()) co_return std::nullopt;

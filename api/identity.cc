@@ -14,7 +14,7 @@ namespace muster::api {
 namespace {
 
 bool hasWord(const std::vector<std::string>& words, const std::string& word) {
-  return std::ranges::find(words, word) != words.end();
+  return !word.empty() && std::ranges::find(words, word) != words.end();
 }
 
 std::vector<std::string> splitAtCommas(std::string_view text) {

@@ -3,12 +3,14 @@
 #include "api/answers.h"
 #include "api/schema.h"
 #include "base/json_input.h"
+#include "base/printable.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/pools.h"
 #include "inventory/model/profile.h"
 #include "inventory/parse/hostlist.h"
 #include "lifecycle/audit/history.h"
 #include "lifecycle/model/json.h"
+#include "lifecycle/model/node_state.h"
 #include "lifecycle/model/pool_hold.h"
 
 #include <algorithm>
@@ -96,6 +98,11 @@ Reply nodes(SiteReader& reader, const Call& call) {
     items.back()["unit"] = node->unit;
     last = row.node;
   }
+  if (total == 0 && !filter.state.empty() && !lifecycle::isNodeState(filter.state))
+    return std::unexpected(
+        Problem(400, "invalid-input",
+                fmt::format("no node is in the state \"{}\"", printable(filter.state)),
+                "there are: " + lifecycle::nodeStateWords()));
   Answer out{200, {{"items", std::move(items)}, {"total", total}}};
   if (more) out.body["next"] = last;
   out.as_of = fleet->as_of;

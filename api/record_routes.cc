@@ -5,6 +5,7 @@
 #include "app/images.h"
 #include "app/pool_holds.h"
 #include "app/rollouts.h"
+#include "base/printable.h"
 #include "inventory/model/cluster.h"
 #include "inventory/parse/hostlist.h"
 #include "lifecycle/model/json.h"
@@ -24,6 +25,12 @@ using lifecycle::Subject;
 constexpr std::int64_t kEventsLimit = 200, kMaxEvents = 5'000;
 constexpr std::int64_t kAnySequence = std::int64_t{1} << 53;  ///< what JSON's numbers hold exactly
 
+bool isSeverity(std::string_view word) {
+  return std::ranges::any_of(
+      std::array{Severity::Info, Severity::Warning, Severity::Error},
+      [word](Severity severity) { return lifecycle::severityWord(severity) == word; });
+}
+
 Reply findings(SiteReader& reader, const Call& call) {
   TRY(session, reader.session());
   std::set<std::string> named;
@@ -37,6 +44,10 @@ Reply findings(SiteReader& reader, const Call& call) {
   TRY(found, reader.store().findings(nullptr));
   std::vector<nlohmann::json> items;
   const auto severity = call.text("severity"), source = call.text("source");
+  if (!severity.empty() && !isSeverity(severity))
+    return std::unexpected(Problem(400, "invalid-input",
+                                   fmt::format("\"{}\" is no severity", printable(severity)),
+                                   "there are: info, warning, error"));
   for (const auto& finding : found) {
     const auto& subject = finding.facet.subject.str();
     if ((!named.empty() && !named.contains(subject)) || !sees(session->cluster(), call, subject) ||
@@ -56,6 +67,8 @@ Reply events(SiteReader& reader, const Call& call) {
   const auto* of = name.empty() ? nullptr : &subject;
   const bool goes_on = !call.text("after").empty();
   const auto after = call.integer("after", 0);
+  if (of && !sees(session->cluster(), call, name))  // as one that does not exist, `last` too
+    return Answer{200, {{"items", nlohmann::json::array()}, {"last", after}}};
   TRY(found,
       goes_on ? reader.store().events(after, limit, of) : reader.store().lastEvents(limit, of));
   auto items = nlohmann::json::array();

@@ -171,8 +171,8 @@ Task<io::ServerResponse> ApiServer::State::stream(const ApiRoute& route,
   if (const auto last = request.headers.find("Last-Event-ID"); last != request.headers.end()) {
     std::int64_t sequence = 0;
     const auto* end = last->second.data() + last->second.size();
-    if (std::from_chars(last->second.data(), end, sequence).ptr == end && sequence >= 0)
-      after = sequence;
+    const auto read = std::from_chars(last->second.data(), end, sequence);
+    if (read.ec == std::errc() && read.ptr == end && sequence >= 0) after = sequence;
   }
   std::function<bool(const std::string&)> wanted;
   const auto subject = (*call)->text("subject");

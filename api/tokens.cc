@@ -124,6 +124,11 @@ Result<CreatedToken> Tokens::create(const TokenRequest& request, const std::stri
   if (request.hours < 1 || request.hours > kMaxTokenHours)
     return fail(ErrorCode::InvalidInput,
                 fmt::format("a token lives 1 to {} hours", kMaxTokenHours));
+  for (const auto* words : {&request.scope.pools, &request.scope.racks})
+    for (const auto& word : *words)
+      if (word.find_first_not_of(' ') == std::string::npos)
+        return fail(ErrorCode::InvalidInput,
+                    "a scope names pools and racks; an empty name is of none");
   CreatedToken out;
   out.secret = std::string(kPrefix) + io::randomToken(kSecretBytes);
   out.token = {io::toHex(io::randomBytes(kIdBytes)),

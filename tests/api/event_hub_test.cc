@@ -105,6 +105,16 @@ TEST_F(ApiEvents, goOnBehindTheLastThatAClientHad) {
   EXPECT_THAT(clients.line(), StartsWith(fmt::format("event {} ", late)));
 }
 
+TEST_F(ApiEvents, aPlaceThatIsNoNumberIsNotTheBeginning) {
+  say("early");
+  start();
+  Clients clients(socket(), 2, "", "99999999999999999999");
+  EXPECT_EQ(clients.line(), "connected");
+  ASSERT_EQ(get("/me").status, 200);
+  const auto late = say("late");
+  EXPECT_THAT(clients.line(), StartsWith(fmt::format("event {} ", late)));
+}
+
 TEST_F(ApiEvents, ofOneSubjectWhereThatIsAskedFor) {
   const auto before = say("x");
   say("other", "gpu002");

@@ -29,6 +29,10 @@ TEST_F(ApiNodes, filtersAndPagesOfNodes) {
   EXPECT_THAT(namesOf(second), ElementsAre("login1"));
   EXPECT_FALSE(second.json.contains("next"));
   EXPECT_EQ(get("/certificates?limit=3").json["next"], "3");
+  EXPECT_EQ(get("/nodes?state=in-pool").status, 400) << "a mistyped word is not an empty fleet";
+  EXPECT_EQ(get("/nodes?state=imaging").status, 200);
+  EXPECT_EQ(get("/findings?severity=bogus").status, 400);
+  EXPECT_EQ(get("/findings?severity=error").status, 200);
 }
 
 }  // namespace

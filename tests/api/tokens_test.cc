@@ -93,6 +93,9 @@ TEST_F(ApiTokens, aScopeIsAllThatIsSeenAndOrdered) {
   EXPECT_EQ(with(secret, "/nodes?nodes=gpu002").status, 404);
   EXPECT_EQ(with(secret, "/certificates").json["total"], 3);
   EXPECT_THAT(with(secret, "/events").body, Not(HasSubstr("not for rack2")));
+  EXPECT_EQ(with(secret, "/events?after=0&subject=gpu002").json,
+            with(secret, "/events?after=0&subject=nosuch").json)
+      << "not even that it exists";
   EXPECT_EQ(with(secret, "/rollouts").status, 403) << "of the whole site";
   EXPECT_EQ(with(secret, "/cluster/why").status, 403);
   const auto order = [&](const char* nodes) {
@@ -119,6 +122,37 @@ TEST_F(ApiTokens, endAndAreRevoked) {
   ASSERT_TRUE(Tokens(*store).revoke("ci", "test", SystemClock().now()));
   EXPECT_EQ(until(401, secret, "/me").status, 401);
   EXPECT_FALSE(Tokens(*store).revoke("ci", "test", SystemClock().now()));
+}
+
+/// What the store logs after a token's end does not reach a stream that was opened before.
+TEST_F(ApiTokens, anOpenStreamEndsWithItsToken) {
+  const auto secret = create({"ci", Role::Viewer, {}, 1});
+  start("127.0.0.1:0");
+  until(200, secret, "/me");
+  const auto command = fmt::format(
+      "exec curl -skN --max-time 60 -H 'Authorization: Bearer {}' "
+      "https://127.0.0.1:{}/api/v1/events/stream",
+      secret, server_->port());
+  auto* stream = ::popen(command.c_str(), "r");
+  ASSERT_TRUE(stream);
+  char line[4096] = {};
+  ASSERT_TRUE(std::fgets(line, sizeof line, stream)) << "it is open";
+  const auto store = site_.store();
+  ASSERT_TRUE(Tokens(*store).revoke("ci", "test", SystemClock().now()));
+  EXPECT_EQ(until(401, secret, "/me").status, 401);
+  ASSERT_TRUE(store->addEvent({0, SystemClock().now(), lifecycle::EventKind::Note,
+                               lifecycle::Subject(NodeName("gpu001")), "", "LATE"}));
+  std::string rest;
+  while (std::fgets(line, sizeof line, stream)) rest += line;
+  EXPECT_THAT(rest, Not(HasSubstr("LATE")));
+  EXPECT_EQ(::pclose(stream), 0) << "the server has ended it, no timeout of the client";
+}
+
+TEST_F(ApiTokens, anEmptyNameIsOfNoPool) {
+  const auto store = site_.store();
+  for (const auto& scope : {Scope{{""}, {}, ""}, Scope{{}, {" "}, ""}})
+    EXPECT_FALSE(
+        Tokens(*store).create({"e", Role::Operator, scope, 1}, "test", SystemClock().now()));
 }
 
 TEST_F(ApiTokens, areMadeAndEndedOverTheApi) {
