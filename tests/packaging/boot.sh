@@ -45,7 +45,7 @@ serves() { ss -lunH 'sport = :67' | grep -q .; }
 silent() { ! serves; }
 pid_of() { systemctl show -p MainPID --value "$1"; }
 again() { now=$(pid_of "$1"); [ "$now" != 0 ] && [ "$now" != "$2" ] && serves; }
-for unit in muster-monitor; do # muster-server: not yet
+for unit in muster-monitor muster-server; do
   if [ $unit = muster-server ] && ! muster --help | grep -qw server; then echo "not looked at: $unit (this muster has no server)"; continue; fi
   check "$unit starts" systemctl start $unit
   until_true serves
@@ -62,6 +62,7 @@ for unit in muster-monitor; do # muster-server: not yet
   until_true again $unit "$old" && echo "ok: $unit is started again when it is killed"
   check "$unit stops" systemctl stop $unit
   until_true silent && echo "ok: its dnsmasq ends with $unit"
+  journalctl -u $unit --no-pager | tail -40 >/journal.$unit
   check "$unit: nothing was refused" sh -c "! journalctl -u $unit --no-pager | grep -iE 'not permitted|permission denied|read-only file system'"
 done
 echo PROBE-DONE
@@ -78,5 +79,6 @@ mkdir "$group"
   SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 timeout 300 systemd-nspawn --boot --register=no --keep-unit --private-network --console=pipe -D "$root" >"$work/console" 2>&1 </dev/null
 ) || true
 find "$group" -depth -type d -exec rmdir {} + 2>/dev/null || true
+if grep -q FAILED "$root/probe.out" 2>/dev/null; then tail -n 40 "$root"/journal.*; fi
 cat "$root/probe.out" 2>/dev/null || { echo "systemd did not come up here:"; tail -5 "$work/console"; exit 77; }
 grep -q PROBE-DONE "$root/probe.out" && ! grep -q FAILED "$root/probe.out"
