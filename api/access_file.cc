@@ -36,7 +36,7 @@ std::string userNameOf(uid_t uid) {
 }
 
 std::optional<gid_t> groupIdOf(const std::string& name) {
-  if (const auto number = numberOf(name)) return *number;
+  if (auto number = numberOf(name)) return number;
   group entry{};
   group* found = nullptr;
   std::vector<char> buffer(kLookupBytes);

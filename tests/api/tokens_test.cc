@@ -30,8 +30,9 @@ class ApiTokens : public ApiSite {
   /// Until the server has seen what was written beside it, which it does every second.
   Said until(int status, const std::string& token, const std::string& target) {
     Said said;
-    for (int i = 0; i < 200; ++i)
-      if (said = with(token, target); said.status == status) break;
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(90);
+    do said = with(token, target);
+    while (said.status != status && std::chrono::steady_clock::now() < limit);
     return said;
   }
 };
