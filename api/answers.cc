@@ -14,6 +14,12 @@ std::vector<Field> withPages(std::vector<Field> fields) {
   return fields;
 }
 
+ApiRoute lookRoute(std::string path, Reach reach, std::string_view summary, nlohmann::json schema,
+                   Act act) {
+  return {"GET", std::move(path),   Verb::Look, reach,         summary, {}, {},
+          {},    std::move(schema), 200,        std::move(act)};
+}
+
 nlohmann::json nodeJson(const app::NodeStatus& node, const std::string& pool_name) {
   auto stale = nlohmann::json::array();
   for (const auto& unread : node.stale)

@@ -22,6 +22,10 @@ inline constexpr std::int64_t kDefaultPage = 1'000, kMaxPage = 20'000;
 std::vector<Field> withPages(std::vector<Field> fields);
 inline const Field kNameField{"name", Kind::Text, "A node of the inventory", true};
 
+/// A route that only looks, without parameters.
+ApiRoute lookRoute(std::string path, Reach reach, std::string_view summary, nlohmann::json schema,
+                   Act act);
+
 nlohmann::json nodeJson(const app::NodeStatus& node, const std::string& pool_name);
 nlohmann::json quarantineJson(const NodeName& node, const lifecycle::QuarantineEntry& entry);
 nlohmann::json holdJson(const app::PoolHold& hold);

@@ -153,17 +153,7 @@ void addGroupRoutes(std::vector<ApiRoute>& routes) {
   const nlohmann::json as_of = {{"as_of", {{"type", "string"}, {"format", "date-time"}}}};
   const auto add = [&](std::string path, std::string_view summary, nlohmann::json schema, Act act,
                        Reach reach = Reach::Scoped) {
-    routes.push_back({"GET",
-                      std::move(path),
-                      Verb::Look,
-                      reach,
-                      summary,
-                      {},
-                      {},
-                      {},
-                      std::move(schema),
-                      200,
-                      std::move(act)});
+    routes.push_back(lookRoute(std::move(path), reach, summary, std::move(schema), std::move(act)));
   };
   add("/racks", "Racks, and the states of the nodes in them", listOf("Rack", as_of), racks);
   add("/pools", "Pools, and the states of their nodes", listOf("Pool", as_of), pools);

@@ -129,17 +129,7 @@ Reply description(SiteReader&, const Call&) {
 void addSiteRoutes(std::vector<ApiRoute>& routes) {
   const auto add = [&](std::string path, Reach reach, std::string_view summary,
                        nlohmann::json schema, Act act) {
-    routes.push_back({"GET",
-                      std::move(path),
-                      Verb::Look,
-                      reach,
-                      summary,
-                      {},
-                      {},
-                      {},
-                      std::move(schema),
-                      200,
-                      std::move(act)});
+    routes.push_back(lookRoute(std::move(path), reach, summary, std::move(schema), std::move(act)));
   };
   add("/site", Reach::Scoped, "The site: counts by state, who watches it", refTo("Site"), site);
   add("/me", Reach::Scoped, "Who asks, and what they may do", refTo("Me"), me);

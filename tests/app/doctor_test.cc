@@ -6,14 +6,13 @@
 #include "app/dhcp_rival.h"
 #include "base/io/process.h"
 #include "tests/app/site_folder.h"
+#include "tests/own_network.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,16 +46,13 @@ DoctorVerdict verdictOf(const std::vector<DoctorLine>& lines, std::string_view w
 class Doctor : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (::geteuid() != 0) GTEST_SKIP() << "needs root for network namespaces";
-    home_ = io::Fd(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
-    if (::unshare(CLONE_NEWNET) != 0)
-      GTEST_SKIP() << "network namespaces cannot be made here: " << std::strerror(errno);
-    run("ip link set lo up; ip link add wire type veth peer name far; ip link set wire up; ip link "
-        "set far up");
+    if (const auto why = network_.enter(); !why.empty()) GTEST_SKIP() << why;
+    const auto made = network_.addWire("far", "");
+    ASSERT_TRUE(made) << made.error().str();
   }
   void TearDown() override {
     rival_.reset();
-    if (home_.valid()) ::setns(home_.get(), CLONE_NEWNET);
+    network_.leave();
   }
   static void run(const std::string& script) {
     const auto done = io::runChecked({.program = "sh", .args = {"-ec", script}});
@@ -99,7 +95,7 @@ class Doctor : public ::testing::Test {
   SiteFolder site_;
   std::unique_ptr<io::ProcessRunner> processes_ = io::makeProcessRunner();
   std::unique_ptr<io::Child> rival_;
-  io::Fd home_;
+  test::OwnNetwork network_;
 };
 
 TEST_F(Doctor, namesTheCommandThatGivesTheHostItsAddress) {

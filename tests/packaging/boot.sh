@@ -10,22 +10,8 @@ command -v systemd-nspawn >/dev/null && command -v mmdebstrap >/dev/null || { ec
 if [ -z "${IN_NAMESPACE:-}" ]; then
   exec env IN_NAMESPACE=1 unshare --mount --propagation private "$0" "$@"
 fi
-base=${MUSTER_CACHE:-$HOME/.cache/muster}/chroots/$suite-minbase
-if [ ! -e "$base/etc/debian_version" ]; then
-  mkdir -p "$(dirname "$base")"
-  rm -rf "$base.making"
-  mmdebstrap --variant=minbase --include=ca-certificates "$suite" "$base.making" >/dev/null
-  mv "$base.making" "$base"
-fi
-work=$(mktemp -d)
-mount -t tmpfs -o size=3g work "$work"
+. "$(dirname "$0")/clean_debian.sh"
 trap 'umount -l "$work/system" "$work" 2>/dev/null; rmdir "$work" 2>/dev/null || true' EXIT
-mkdir "$work/upper" "$work/work" "$work/system"
-mount -t overlay -o "lowerdir=$base,upperdir=$work/upper,workdir=$work/work" clean "$work/system"
-root=$work/system
-cp /etc/resolv.conf "$root/etc/resolv.conf"
-printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
-chmod +x "$root/usr/sbin/policy-rc.d"
 mkdir "$root/packages"
 cp "$packages"/*.deb "$root/packages"
 chroot "$root" sh -c 'export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && apt-get install -y -qq --no-install-recommends systemd-sysv dbus \

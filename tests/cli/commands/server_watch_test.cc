@@ -3,13 +3,12 @@
 #include "base/io/files.h"
 #include "base/json_input.h"
 #include "tests/cli/muster_folder.h"
+#include "tests/own_network.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <fcntl.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -26,16 +25,8 @@ constexpr std::chrono::seconds kLimit{60};
 class ServerWatch : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (::geteuid() != 0) GTEST_SKIP() << "needs root for network namespaces";
-    home_ = io::Fd(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
-    if (::unshare(CLONE_NEWNET) != 0)
-      GTEST_SKIP() << "network namespaces cannot be made here: " << std::strerror(errno);
-    const auto made =
-        io::runChecked({.program = "sh",
-                        .args = {"-c",
-                                 "ip link set lo up && ip link add wire type veth peer name end && "
-                                 "ip link set wire up && "
-                                 "ip link set end up && ip addr add 10.20.0.1/16 dev wire"}});
+    if (const auto why = network_.enter(); !why.empty()) GTEST_SKIP() << why;
+    const auto made = network_.addWire("end", "10.20.0.1/16");
     ASSERT_TRUE(made) << made.error().str();
     auto started =
         processes_->start(folder_.command({"server", "--socket", socket().string(), "--access",
@@ -50,7 +41,7 @@ class ServerWatch : public ::testing::Test {
             std::chrono::seconds(2));
         !ended)
       ADD_FAILURE() << ended.error().str();
-    if (home_.valid()) ::setns(home_.get(), CLONE_NEWNET);
+    network_.leave();
     if (HasFailure()) std::cerr << said();
   }
   std::filesystem::path socket() const { return folder_ / "api.sock"; }
@@ -77,7 +68,7 @@ class ServerWatch : public ::testing::Test {
   test::MusterFolder folder_;
   std::unique_ptr<io::ProcessRunner> processes_ = io::makeProcessRunner();
   std::unique_ptr<io::Child> server_;
-  io::Fd home_;
+  test::OwnNetwork network_;
 };
 
 TEST_F(ServerWatch, watchesAnswersReadsAgainAndEnds) {
