@@ -326,7 +326,7 @@ Result<void> writeEntry(io::SealedReader& in, const fs::path& file, std::uint64_
 }
 
 Result<nlohmann::json> readAbout(const fs::path& file, const std::string& text) {
-  const auto about = jsonOrNone(text, kKeptJson);
+  auto about = jsonOrNone(text, kKeptJson);
   const auto format = about.is_object() ? about.value("format", std::string()) : std::string();
   if (format != kFormat)
     return fail(ErrorCode::Corrupt,

@@ -30,7 +30,8 @@ class BodyBudget {
   void give(const std::string& client, std::size_t bytes) {
     used_ -= bytes;
     const auto own = by_client_.find(client);
-    if ((own->second -= bytes) == 0) by_client_.erase(own);
+    own->second -= bytes;
+    if (own->second == 0) by_client_.erase(own);
   }
 
  private:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/io/gzip.h"
 
-#include <strings.h>
 #include <zlib.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <limits>
 
@@ -22,7 +22,9 @@ std::string_view trimmed(std::string_view text) {
 }
 
 bool isWord(std::string_view text, std::string_view word) {
-  return text.size() == word.size() && ::strncasecmp(text.data(), word.data(), word.size()) == 0;
+  return std::ranges::equal(text, word, [](unsigned char a, unsigned char b) {
+    return std::tolower(a) == std::tolower(b);
+  });
 }
 
 /// "q=0", "q=0.000"

@@ -78,10 +78,11 @@ constexpr const char* kChanged = "was changed or damaged after it was written";
 
 }  // namespace
 
-SealedWriter::SealedWriter(Fd fd, std::filesystem::path file, Secret key, std::string header_digest)
+SealedWriter::SealedWriter(Fd fd, std::filesystem::path file, const Secret& key,
+                           std::string header_digest)
     : fd_(std::move(fd)),
       file_(std::move(file)),
-      key_(std::move(key)),
+      key_(key),
       header_digest_(std::move(header_digest)) {}
 
 Result<SealedWriter> SealedWriter::create(const std::filesystem::path& file,
@@ -101,7 +102,7 @@ Result<SealedWriter> SealedWriter::create(const std::filesystem::path& file,
     return fail(ErrorCode::Internal, "the header of a sealed file became too large");
   Fd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) return diskError(file, "made");
-  SealedWriter out(std::move(fd), file, std::move(keys.piece), sha256(header));
+  SealedWriter out(std::move(fd), file, keys.piece, sha256(header));
   TRY_OK(out.put(kMark));
   TRY_OK(out.put(lengthText(static_cast<std::uint32_t>(header.size())) + header));
   return out;
@@ -207,7 +208,7 @@ Result<void> SealedReader::unlock(const Secret& passphrase) {
   if (!equalConstantTime(keys.check, check_))
     return fail(ErrorCode::Denied,
                 fmt::format("the passphrase is not the one that {} was made with", file_.string()));
-  key_ = std::move(keys.piece);
+  key_ = keys.piece;
   return {};
 }
 

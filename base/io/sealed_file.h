@@ -36,7 +36,7 @@ class SealedWriter {
   Result<void> finish();
 
  private:
-  SealedWriter(Fd fd, std::filesystem::path file, Secret key, std::string header_digest);
+  SealedWriter(Fd fd, std::filesystem::path file, const Secret& key, std::string header_digest);
   Result<void> put(std::string_view bytes);
   Result<void> seal(bool last);
 
