@@ -389,7 +389,7 @@ Result<void> evaluate(const std::map<std::string, std::string>& wanted,
     auto found = running.find(probe);
     std::string value = found == running.end() ? "absent" : found->second;
     if (found != running.end() && ::fnmatch(glob.c_str(), value.c_str(), 0) == 0) continue;
-    wrong += (wrong.empty() ? "" : "; ") + probe + " is " + value + ", wanted " + glob;
+    wrong += fmt::format("{}{} is {}, wanted {}", wrong.empty() ? "" : "; ", probe, value, glob);
   }
   if (wrong.empty()) return {};
   return fail(ErrorCode::Corrupt, "installed, but what runs does not fit: " + wrong);

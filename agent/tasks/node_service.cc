@@ -287,7 +287,7 @@ std::string withSettings(std::string_view text,
     }
   }
   for (const auto& [key, value] : settings)
-    if (!done.contains(key)) out += key + "=" + value + "\n";
+    if (!done.contains(key)) out += fmt::format("{}={}\n", key, value);
   return out;
 }
 

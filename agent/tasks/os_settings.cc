@@ -100,7 +100,7 @@ std::string missingInKernel(const fs::path& root, const std::map<std::string, st
       const bool same =
           now == wanted || (now == "Y" && wanted == "1") || (now == "N" && wanted == "0");
       if (!same)
-        return "module " + words[1] + " runs with " + key + "=" + now + ", wanted " + wanted;
+        return fmt::format("module {} runs with {}={}, wanted {}", words[1], key, now, wanted);
     }
   }
   return {};
