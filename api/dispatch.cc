@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/dispatch.h"
 
+#include "api/request_headers.h"
 #include "app/actor.h"
 #include "base/io/crypto.h"
 #include "base/io/gzip.h"
@@ -19,11 +20,6 @@ constexpr std::size_t kMaxRequestIdBytes = 64;
 constexpr std::size_t kRequestIdBytes = 8;
 constexpr std::size_t kSmallestGzipBytes = 4u << 10;
 constexpr std::size_t kEtagDigits = 24;
-
-std::string headerOf(const io::ServerRequest& request, const std::string& name) {
-  const auto found = request.headers.find(name);
-  return found == request.headers.end() ? std::string() : found->second;
-}
 
 std::expected<Identity, Problem> identityOf(SiteReader& reader, const io::ServerRequest& request,
                                             const Caller& caller) {
@@ -73,7 +69,7 @@ bool matches(std::string_view if_none_match, std::string_view etag) {
 
 Reply actOnce(const ApiRoute& route, SiteReader& reader, const io::ServerRequest& request,
               const Call& call) {
-  const auto key = headerOf(request, "Idempotency-Key");
+  const std::string key(headerOf(request, "Idempotency-Key"));
   if (key.empty() || route.method == "GET") return route.act(reader, call);
   IdempotentOrders orders(reader.store());
   const IdempotentOrder order{call.identity.principal, key,
@@ -89,7 +85,7 @@ Reply actOnce(const ApiRoute& route, SiteReader& reader, const io::ServerRequest
 }  // namespace
 
 std::string requestIdOf(const io::ServerRequest& request) {
-  auto given = headerOf(request, "X-Request-Id");
+  std::string given(headerOf(request, "X-Request-Id"));
   const bool clean =
       !given.empty() && given.size() <= kMaxRequestIdBytes &&
       std::ranges::all_of(given, [](char c) {

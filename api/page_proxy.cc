@@ -2,6 +2,7 @@
 #include "api/page_proxy.h"
 
 #include "api/page_session.h"
+#include "api/request_headers.h"
 #include "base/io/crypto.h"
 #include "base/io/dialogue.h"
 
@@ -28,19 +29,9 @@ constexpr std::array<std::string_view, 7> kRequestHeaders{
 constexpr std::array<std::string_view, 3> kDroppedHeaders{"Connection", "Content-Length",
                                                           "Transfer-Encoding"};
 
-std::string headerOf(const io::ServerRequest& request, const std::string& name) {
-  const auto found = request.headers.find(name);
-  return found == request.headers.end() ? std::string() : found->second;
-}
-
 /// Takes as long for a wrong secret as for the right one.
 bool isSecret(std::string_view shown, std::string_view secret) {
-  if (secret.empty() || shown.size() != secret.size()) return false;
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < secret.size(); ++i)
-    difference |= static_cast<unsigned>(static_cast<unsigned char>(shown[i]) ^
-                                        static_cast<unsigned char>(secret[i]));
-  return difference == 0;
+  return !secret.empty() && io::equalConstantTime(shown, secret);
 }
 
 io::ServerResponse say(int status, std::string text) {

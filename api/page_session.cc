@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/page_session.h"
 
+#include "api/request_headers.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,11 +11,6 @@ namespace muster::api {
 namespace {
 
 constexpr std::int64_t kLongestSeconds = 400LL * 24 * 3600;  ///< what browsers keep at most
-
-std::string_view headerOf(const io::ServerRequest& request, const std::string& name) {
-  const auto found = request.headers.find(name);
-  return found == request.headers.end() ? std::string_view() : std::string_view(found->second);
-}
 
 std::string_view trimmed(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);

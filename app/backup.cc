@@ -7,6 +7,7 @@
 #include "app/site_keys.h"
 #include "app/state_folder.h"
 #include "app/state_lock.h"
+#include "base/big_endian.h"
 #include "base/io/sealed_file.h"
 #include "base/io/trusted_keys.h"
 #include "base/json_input.h"
@@ -164,18 +165,6 @@ void addImageIndexes(const Options& options, Paths& paths) {
 
 // ---- the entries: 4 bytes length and the name, 8 bytes length and the content; an empty name
 // ends.
-
-std::string bigEndian(std::uint64_t value, std::size_t bytes) {
-  std::string out(bytes, '\0');
-  for (std::size_t i = 0; i < bytes; ++i)
-    out[i] = static_cast<char>(value >> (8 * (bytes - 1 - i)));
-  return out;
-}
-std::uint64_t numberOf(std::string_view bytes) {
-  std::uint64_t value = 0;
-  for (const unsigned char c : bytes) value = value << 8 | c;
-  return value;
-}
 
 Result<void> writeHead(io::SealedWriter& out, const std::string& name, std::uint64_t size) {
   return out.write(bigEndian(name.size(), 4) + name + bigEndian(size, 8));
@@ -353,13 +342,13 @@ Result<nlohmann::json> unpack(io::SealedReader& in, const fs::path& file, const 
   std::set<std::string> seen;
   for (;;) {
     TRY(length, in.read(4));
-    const auto name_bytes = numberOf(length);
+    const auto name_bytes = fromBigEndian(length);
     if (name_bytes == 0) break;
     if (name_bytes > kMaxEntryNameBytes || seen.size() > kMaxEntries)
       return fail(ErrorCode::Corrupt, fmt::format("{} is no backup of muster", file.string()));
     TRY(name, in.read(name_bytes));
     TRY(size_text, in.read(8));
-    const auto size = numberOf(size_text);
+    const auto size = fromBigEndian(size_text);
     if (!isEntryName(name) || !seen.insert(name).second || (seen.size() == 1) != (name == "about"))
       return fail(ErrorCode::Corrupt, fmt::format("{} is no backup of muster", file.string()));
     if (name == "about") {

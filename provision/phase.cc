@@ -97,6 +97,7 @@ class ProvisionPhase final : public lifecycle::Phase {
   }
   Result<PackedImage> packed(const std::string& image) const;
   std::string whyNoRamOs() const;
+  std::optional<Again> untilInstalledReports(const inventory::Node& node) const;
   std::string installedImage(const std::string& digest) const;
 
   Async<bmc::SystemInfo> readBmc(NodeName node);
@@ -586,16 +587,26 @@ Async<Outcome> ProvisionPhase::runSystem(const inventory::Node& node, ActContext
   co_return Outcome(Done{});
 }
 
+/// Nothing: the installed system's agent is there.
+std::optional<Again> ProvisionPhase::untilInstalledReports(const inventory::Node& node) const {
+  const auto state = deps_.agents.state(node.name);
+  if (state && state->mode == Mode::Disk) return std::nullopt;
+  return Again{kLookAgain,
+               fmt::format("the agent of the installed system of {} to report", node.name.str())};
+}
+
+/// Of a task that leaves nothing to do when it has ended.
+Outcome outcomeOf(const TaskStep& step) {
+  if (const auto* again = std::get_if<Again>(&step)) return *again;
+  if (const auto* refused = std::get_if<Refusal>(&step)) return Blocked{refused->why};
+  return Done{};
+}
+
 /// The node changes its network itself, and takes it back where it does not reach us by it.
 Async<Outcome> ProvisionPhase::network(const inventory::Node& node, ActContext& context) {
   const auto wanted = inventory::nodeNetworkOf(deps_.cluster, node);
   if (!wanted) co_return fail(ErrorCode::Internal, node.name.str() + " has no network of its own");
-  const auto state = deps_.agents.state(node.name);
-  if (!state || state->mode != Mode::Disk) {
-    co_return Outcome(
-        Again{kLookAgain,
-              fmt::format("the agent of the installed system of {} to report", node.name.str())});
-  }
+  if (auto wait = untilInstalledReports(node)) co_return Outcome(*std::move(wait));
   const auto params = [&](bool) {
     wire::NodeServiceParams out;
     out.service = kNetwork;
@@ -605,19 +616,12 @@ Async<Outcome> ProvisionPhase::network(const inventory::Node& node, ActContext& 
   };
   CO_TRY(step, co_await stepTask(deps_.agents, node.name, TaskKind::NodeService,
                                  kChangeNetworkLimit, context, params));
-  if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
-  if (const auto* refused = std::get_if<Refusal>(&step)) co_return Outcome(Blocked{refused->why});
-  co_return Outcome(Done{});
+  co_return outcomeOf(step);
 }
 
 Async<Outcome> ProvisionPhase::driver(const inventory::Node& node, const inventory::Driver& driver,
                                       ActContext& context) {
-  const auto state = deps_.agents.state(node.name);
-  if (!state || state->mode != Mode::Disk) {
-    co_return Outcome(
-        Again{kLookAgain,
-              fmt::format("the agent of the installed system of {} to report", node.name.str())});
-  }
+  if (auto wait = untilInstalledReports(node)) co_return Outcome(*std::move(wait));
   const auto params = [&](bool) {
     return toJson(driverParams(driver, deps_.controller_https_url, deps_.agent_ca_pem));
   };
@@ -627,9 +631,7 @@ Async<Outcome> ProvisionPhase::driver(const inventory::Node& node, const invento
     co_await restart_notifier_.announce(node.name, std::move(*task),
                                         "restart for driver " + driver.name);
   }
-  if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
-  if (const auto* refused = std::get_if<Refusal>(&step)) co_return Outcome(Blocked{refused->why});
-  co_return Outcome(Done{});
+  co_return outcomeOf(step);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/io/sealed_file.h"
 
+#include "base/big_endian.h"
 #include "base/io/openssl.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
@@ -28,22 +29,9 @@ constexpr std::uint64_t kN = 1 << 16, kR = 8, kP = 1;
 constexpr std::uint64_t kMaxN = 1 << 20, kMaxR = 16, kMaxP = 4;
 constexpr std::uint64_t kMaxScryptBytes = std::uint64_t{3} << 30;
 
-std::string lengthText(std::uint32_t value) {
-  std::string out(kLengthBytes, '\0');
-  for (std::size_t i = 0; i < kLengthBytes; ++i)
-    out[i] = static_cast<char>(value >> (8 * (kLengthBytes - 1 - i)));
-  return out;
-}
-
-std::uint32_t lengthOf(std::string_view bytes) {
-  std::uint32_t value = 0;
-  for (const unsigned char c : bytes) value = value << 8 | c;
-  return value;
-}
-
 std::string nonceOf(std::uint64_t piece, bool last) {
-  std::string out(kNonceBytes, '\0');
-  for (std::size_t i = 0; i < 8; ++i) out[i] = static_cast<char>(piece >> (8 * (7 - i)));
+  auto out = bigEndian(piece, 8);
+  out.resize(kNonceBytes, '\0');
   out.back() = last ? 1 : 0;
   return out;
 }
@@ -104,7 +92,7 @@ Result<SealedWriter> SealedWriter::create(const std::filesystem::path& file,
   if (!fd.valid()) return diskError(file, "made");
   SealedWriter out(std::move(fd), file, keys.piece, sha256(header));
   TRY_OK(out.put(kMark));
-  TRY_OK(out.put(lengthText(static_cast<std::uint32_t>(header.size())) + header));
+  TRY_OK(out.put(bigEndian(header.size(), kLengthBytes) + header));
   return out;
 }
 
@@ -135,7 +123,7 @@ Result<void> SealedWriter::seal(bool last) {
                                       bytesOf(out) + piece.size()) == 1;
   if (!ok) return fail(ErrorCode::Internal, "a piece could not be encrypted");
   pending_.erase(0, piece.size());
-  return put(lengthText(static_cast<std::uint32_t>(out.size()) | (last ? kLastPiece : 0)) + out);
+  return put(bigEndian(out.size() | (last ? kLastPiece : 0), kLengthBytes) + out);
 }
 
 Result<void> SealedWriter::write(std::string_view data) {
@@ -179,8 +167,8 @@ Result<SealedReader> SealedReader::open(const std::filesystem::path& file) {
                              ? "is sealed in a format of a newer muster; use that muster"
                              : "is no sealed file of muster");
   TRY(length, out.take(kLengthBytes));
-  if (lengthOf(length) > kMaxHeaderBytes) return corrupt(file, kChanged);
-  TRY(header, out.take(lengthOf(length)));
+  if (fromBigEndian(length) > kMaxHeaderBytes) return corrupt(file, kChanged);
+  TRY(header, out.take(fromBigEndian(length)));
   out.header_digest_ = sha256(header);
   try {
     const auto read = jsonOrNone(header, kKeptJson);
@@ -214,8 +202,8 @@ Result<void> SealedReader::unlock(const Secret& passphrase) {
 
 Result<void> SealedReader::unseal() {
   TRY(head, take(kLengthBytes));
-  const auto length = lengthOf(head) & ~kLastPiece;
-  const bool last = (lengthOf(head) & kLastPiece) != 0;
+  const auto length = fromBigEndian(head) & ~kLastPiece;
+  const bool last = (fromBigEndian(head) & kLastPiece) != 0;
   if (length < kTagBytes || length > kSealedPieceBytes + kTagBytes) return corrupt(file_, kChanged);
   TRY(sealed, take(length));
   const auto size = length - kTagBytes;
