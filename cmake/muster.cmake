@@ -26,7 +26,13 @@ include(CheckPIESupported)
 check_pie_supported(LANGUAGES CXX)
 # operator[] past the end, front() of something empty: what the sanitizers cannot see either.
 target_compile_definitions(muster_flags INTERFACE _GLIBCXX_ASSERTIONS)
-set(hardening_compile -fstack-protector-strong -fstack-clash-protection -fcf-protection)
+set(hardening_compile -fstack-protector-strong -fstack-clash-protection)
+# Returns and jumps only to where they belong, as far as the processor has it.
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
+  list(APPEND hardening_compile -mbranch-protection=standard)
+else()
+  list(APPEND hardening_compile -fcf-protection)
+endif()
 # glibc checks calls only in code that is optimized, and warns in other code (preset dev); tests/hardening proves the flags on a probe.
 set(hardening_fortify -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
 if(NOT CMAKE_CXX_FLAGS MATCHES "-O0")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/imaging/carried_libc.h"
 
+#include "base/architecture.h"
 #include "base/elf.h"
 #include "base/io/files.h"
 #include "base/log.h"
@@ -17,9 +18,15 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kMaxLibcBytes = 64u << 20;
-/// Where distributions of x86-64 have it: Debian and its kin, Red Hat's and SUSE, others.
-constexpr const char* kLibcFolders[] = {
-    "usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib64", "lib64", "usr/lib", "lib"};
+/// The agent installs systems of its own processor alone.
+constexpr const ArchitectureTraits& kOwn = traitsOf(kBuiltFor);
+/// Where distributions have it: Debian and its kin, Red Hat's and SUSE, others.
+const std::string kLibcFolders[] = {std::string("usr/lib/") + kOwn.library_folder,
+                                    std::string("lib/") + kOwn.library_folder,
+                                    "usr/lib64",
+                                    "lib64",
+                                    "usr/lib",
+                                    "lib"};
 constexpr int kMaxLinks = 16;
 
 /// A path of the system below `root`, its links followed inside of it. Nothing where it leads to no
@@ -52,12 +59,12 @@ std::optional<fs::path> fileOf(const fs::path& root, fs::path path) {
 std::optional<GlibcVersion> versionOf(const fs::path& libc) {
   const auto content = io::readFile(libc, kMaxLibcBytes);
   const auto elf = content ? parseElf(*content) : Result<ElfFile>(fail(content.error()));
-  if (!elf || !elf->is_64_bit || elf->machine != kElfX86_64) return std::nullopt;
+  if (!elf || !elf->is_64_bit || elf->machine != kOwn.elf_machine) return std::nullopt;
   return glibcVersionOf(*elf);
 }
 
 std::optional<GlibcVersion> systemVersion(const fs::path& root) {
-  for (const char* folder : kLibcFolders)
+  for (const auto& folder : kLibcFolders)
     if (const auto libc = fileOf(root, fs::path(folder) / wire::kLibcName))
       if (const auto version = versionOf(*libc)) return version;
   return std::nullopt;
@@ -74,10 +81,10 @@ Result<void> chooseLibc(const fs::path& root) {
   const auto theirs = systemVersion(root);
   const bool system_is_newer =
       own && theirs && *theirs >= *own &&
-      fileOf(root, fs::path(wire::kSystemLoader).relative_path()).has_value();
-  const std::string target =
-      system_is_newer ? std::string(wire::kSystemLoader)
-                      : fmt::format("{}/{}", wire::kCarriedLibcFolder, wire::kLoaderName);
+      fileOf(root, fs::path(kOwn.system_loader).relative_path()).has_value();
+  const std::string target = system_is_newer
+                                 ? std::string(kOwn.system_loader)
+                                 : fmt::format("{}/{}", wire::kCarriedLibcFolder, kOwn.loader);
   fs::remove(loader, error);
   fs::create_symlink(target, loader, error);
   if (error)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/images/agent_initrd.h"
 
+#include "base/architecture.h"
 #include "base/elf.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
@@ -12,6 +13,8 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
+#include <set>
 #include <sstream>
 
 namespace muster::provision {
@@ -20,6 +23,7 @@ namespace {
 
 constexpr std::size_t kMaxFileBytes = 256u << 20;
 constexpr int kZstdLevel = 6;
+constexpr std::size_t kMaxLibraries = 256;
 constexpr std::string_view kFolder = wire::kProgramFolder;
 /// The C library's own parts: they fit one loader only, and are carried together with it.
 constexpr std::array<std::string_view, 8> kSystemLibraries{
@@ -38,6 +42,11 @@ constexpr std::array<std::string_view, 3> kPrograms{"muster-peer", "muster-burn"
                                                     "muster-collective"};
 constexpr std::array<std::string_view, 2> kCudaParts{"libmuster-burn-cuda.so",
                                                      "libmuster-collective-nccl.so"};
+
+const char* nameOfMachine(std::uint16_t elf_machine) {
+  const auto* traits = architectureOfElf(elf_machine);
+  return traits ? traits->name : "(of an unknown processor)";
+}
 
 bool isSystemLibrary(std::string_view name) {
   return std::any_of(kSystemLibraries.begin(), kSystemLibraries.end(),
@@ -97,10 +106,54 @@ Result<std::vector<std::filesystem::path>> librariesToCarry(std::string_view ldd
 
 namespace {
 
+/// For another processor than this machine's: its loader cannot be asked what it needs.
+Result<bool> isForeign(const std::filesystem::path& program) {
+  TRY(content, io::readFile(program, kMaxFileBytes));
+  const auto elf = parseElf(content);
+  return elf.has_value() && elf->machine != traitsOf(kBuiltFor).elf_machine;
+}
+
+Result<std::vector<std::filesystem::path>> librariesBeside(const std::filesystem::path& program) {
+  std::error_code error;
+  std::vector<std::filesystem::path> libraries;
+  std::set<std::string> seen;
+  std::deque<std::filesystem::path> left{program};
+  const auto folder = program.parent_path();
+  while (!left.empty() && seen.size() < kMaxLibraries) {
+    const auto file = std::move(left.front());
+    left.pop_front();
+    TRY(content, io::readFile(file, kMaxFileBytes));
+    auto elf = parseElf(content);
+    if (!elf) return fail(std::move(elf).error().within(file.string()));
+    for (const auto& name : elf->needed) {
+      if (!seen.insert(name).second ||
+          std::filesystem::exists(folder / wire::kCarriedLibcFolder / name, error))
+        continue;
+      if (!std::filesystem::exists(folder / name, error))
+        return fail(ErrorCode::NotFound,
+                    fmt::format("{} needs {}, which is not beside it: build it by `./run build {}`",
+                                file.string(), name, nameOfMachine(elf->machine)));
+      libraries.push_back(folder / name);
+      left.push_back(folder / name);
+    }
+  }
+  std::sort(libraries.begin(), libraries.end());
+  return libraries;
+}
+
 /// A program and what it carries.
 Result<std::vector<AgentFile>> programFiles(const std::filesystem::path& program,
                                             std::string_view name) {
   std::vector<AgentFile> files{{program, fmt::format("{}/{}", kFolder, name), false, {}}};
+  TRY(foreign, isForeign(program));
+  if (foreign) {
+    files.front().program = true;
+    TRY(beside, librariesBeside(program));
+    for (const auto& library : beside)
+      files.push_back(
+          {library, fmt::format("{}/{}", kFolder, library.filename().string()), false, {}});
+    return files;
+  }
   TRY(listed, io::runBlocking(io::Command{.program = "ldd", .args = {program.string()}}));
   if (listed.code != 0) return files;  // linked statically
   files.front().program = true;
@@ -119,8 +172,40 @@ Result<std::vector<AgentFile>> programFiles(const std::filesystem::path& program
   return files;
 }
 
+/// The link that carried programs name as their loader.
+AgentFile loaderLink(std::string_view loader) {
+  return {{},
+          fmt::format("{}/{}", kFolder, wire::kProgramLoaderName),
+          false,
+          fmt::format("{}/{}", wire::kCarriedLibcFolder, loader)};
+}
+
+/// Of another processor: what lies in glibc/ beside the agent.
+Result<std::vector<AgentFile>> foreignLibcFiles(const std::filesystem::path& agent) {
+  TRY(binary, io::readFile(agent, kMaxFileBytes));
+  TRY(elf, parseElf(binary));
+  const auto loader = std::filesystem::path(elf.interpreter).filename().string();
+  const auto beside = agent.parent_path() / wire::kCarriedLibcFolder;
+  std::error_code error;
+  for (const auto& name : {loader, std::string(wire::kLibcName)})
+    if (name.empty() || !std::filesystem::is_regular_file(beside / name, error))
+      return fail(
+          ErrorCode::NotFound,
+          fmt::format("{} has no C library beside it ({}): build it by `./run build {}`",
+                      agent.string(), (beside / name).string(), nameOfMachine(elf.machine)));
+  const auto folder = fmt::format("{}/{}", kFolder, wire::kCarriedLibcFolder);
+  std::vector<AgentFile> files{{beside / loader, fmt::format("{}/{}", folder, loader), false, {}}};
+  for (const auto part : kLibcParts)
+    if (std::filesystem::is_regular_file(beside / part, error))
+      files.push_back({beside / part, fmt::format("{}/{}", folder, part), false, {}});
+  files.push_back(loaderLink(loader));
+  return files;
+}
+
 /// The C library that the agent was linked with, and the loader that goes with it.
 Result<std::vector<AgentFile>> libcFiles(const std::filesystem::path& agent) {
+  TRY(foreign, isForeign(agent));
+  if (foreign) return foreignLibcFiles(agent);
   TRY(listed, io::runBlocking(io::Command{.program = "ldd", .args = {agent.string()}}));
   if (listed.code != 0) return std::vector<AgentFile>{};  // linked statically
   TRY(binary, io::readFile(agent, kMaxFileBytes));
@@ -132,17 +217,14 @@ Result<std::vector<AgentFile>> libcFiles(const std::filesystem::path& agent) {
                 fmt::format("{} does not say which C library it needs", agent.string()));
   const auto from = at + mark.size();
   const std::filesystem::path libc = listed.out.substr(from, listed.out.find(" (", from) - from);
+  const auto loader = std::filesystem::path(elf.interpreter).filename().string();
   const auto folder = fmt::format("{}/{}", kFolder, wire::kCarriedLibcFolder);
-  std::vector<AgentFile> files{
-      {elf.interpreter, fmt::format("{}/{}", folder, wire::kLoaderName), false, {}}};
+  std::vector<AgentFile> files{{elf.interpreter, fmt::format("{}/{}", folder, loader), false, {}}};
   std::error_code error;
   for (const auto part : kLibcParts)
     if (std::filesystem::is_regular_file(libc.parent_path() / part, error))
       files.push_back({libc.parent_path() / part, fmt::format("{}/{}", folder, part), false, {}});
-  files.push_back({{},
-                   fmt::format("{}/{}", kFolder, wire::kProgramLoaderName),
-                   false,
-                   fmt::format("{}/{}", wire::kCarriedLibcFolder, wire::kLoaderName)});
+  files.push_back(loaderLink(loader));
   return files;
 }
 
@@ -162,11 +244,25 @@ Result<std::string> withCarriedLoader(std::string program) {
   return program;
 }
 
+std::filesystem::path agentFor(const std::filesystem::path& agent_binary,
+                               Architecture architecture) {
+  if (architecture == kBuiltFor) return agent_binary;
+  return agent_binary.parent_path() / traitsOf(architecture).name / agent_binary.filename();
+}
+
 Result<std::vector<AgentFile>> agentFiles(const std::filesystem::path& agent_binary) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(agent_binary, error))
+  if (!std::filesystem::is_regular_file(agent_binary, error)) {
+    const auto folder = agent_binary.parent_path().filename();
+    for (const auto& traits : kArchitectures)
+      if (folder == traits.name)
+        return fail(ErrorCode::NotFound,
+                    fmt::format("there is no agent for {0} at {1}: install the package "
+                                "muster-agent-{0}, or build it by `./run build {0}`",
+                                traits.name, agent_binary.string()));
     return fail(ErrorCode::NotFound,
                 fmt::format("there is no agent at {}: build muster first", agent_binary.string()));
+  }
   TRY(files, programFiles(agent_binary, "muster-agent"));
   const auto folder = agent_binary.parent_path();
   for (const auto name : kPrograms) {

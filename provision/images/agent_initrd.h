@@ -8,6 +8,7 @@
 // (docs/adr/0228).
 #pragma once
 
+#include "base/architecture.h"
 #include "base/result.h"
 
 #include <filesystem>
@@ -29,7 +30,12 @@ struct AgentFile {
 /// lie beside it, what the loader says they need, and the C library with its loader. CUDA's own
 /// libraries come with the node's image. Errors: NotFound (the binary, or a library that is not
 /// installed), InvalidInput (not linked with the RPATH)
+/// Of another processor than this machine's, as `./run build arm64` leaves it: libraries lie beside
+/// it, the C library in glibc/.
 Result<std::vector<AgentFile>> agentFiles(const std::filesystem::path& agent_binary);
+/// "…/muster-agent" of this machine's processor, "…/arm64/muster-agent" of another.
+std::filesystem::path agentFor(const std::filesystem::path& agent_binary,
+                               Architecture architecture);
 /// Where the programs and parts may lie that go with the agent; they need not be there.
 std::vector<std::filesystem::path> agentPrograms(const std::filesystem::path& agent_binary);
 /// Libraries to carry but the C library's, from the text that ldd prints. Errors: NotFound

@@ -60,6 +60,62 @@ TEST(AgentInitrd, digestFollowsTheContent) {
   EXPECT_NE(*one, *two);
 }
 
+/// A program and a library for AArch64, linked by clang without anything of that processor here.
+class ForeignAgent : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(io::makeDirs(programs_ / "glibc"));
+    make("int own() { return 0; }", "libown.so", "-shared");
+    make("int libc() { return 0; }", "glibc/libc.so.6", "-shared");
+    make("int loader() { return 0; }", "glibc/ld-linux-aarch64.so.1", "-shared");
+    make("int own(); int libc(); int start() { return own() + libc(); }", "muster-agent",
+         "-pie -Wl,-e,start -Wl,--dynamic-linker=/lib/ld-linux-aarch64.so.1 libown.so "
+         "glibc/libc.so.6");
+  }
+  void make(const std::string& code, const std::string& name, const std::string& words) {
+    io::Command command{
+        .program = "sh",
+        .args = {"-ec", "echo '" + code +
+                            "' | clang-19 --target=aarch64-linux-gnu -fuse-ld=lld-19 "
+                            "-nostdlib -fPIC -x c - -x none -o " +
+                            name + " -Wl,-soname," + name.substr(name.find('/') + 1) + " " +
+                            words}};
+    command.working_dir = programs_;
+    const auto made = io::runChecked(command);
+    ASSERT_TRUE(made) << made.error().str();
+  }
+  test::TempFolder folder_;
+  std::filesystem::path programs_ = folder_ / "arm64";
+};
+
+TEST_F(ForeignAgent, bringsWhatLiesBesideIt) {
+  const auto files = agentFiles(programs_ / "muster-agent");
+  ASSERT_TRUE(files) << files.error().str();
+  std::vector<std::string> targets;
+  for (const auto& file : *files) targets.push_back(file.target);
+  EXPECT_THAT(targets, ElementsAre("usr/lib/muster/muster-agent", "usr/lib/muster/libown.so",
+                                   "usr/lib/muster/glibc/ld-linux-aarch64.so.1",
+                                   "usr/lib/muster/glibc/libc.so.6", "usr/lib/muster/ld.so"));
+  EXPECT_TRUE(files->front().program);
+  EXPECT_EQ(files->back().link, "glibc/ld-linux-aarch64.so.1");
+}
+
+TEST_F(ForeignAgent, isRefusedWithoutALibrary) {
+  std::filesystem::remove(programs_ / "libown.so");
+  const auto files = agentFiles(programs_ / "muster-agent");
+  ASSERT_FALSE(files);
+  EXPECT_EQ(files.error().code(), ErrorCode::NotFound);
+  EXPECT_THAT(files.error().text(), testing::AllOf(testing::HasSubstr("libown.so"),
+                                                   testing::HasSubstr("./run build arm64")));
+}
+
+TEST_F(ForeignAgent, isRefusedWithoutItsLoader) {
+  std::filesystem::remove(programs_ / "glibc/ld-linux-aarch64.so.1");
+  const auto files = agentFiles(programs_ / "muster-agent");
+  ASSERT_FALSE(files);
+  EXPECT_THAT(files.error().text(), testing::HasSubstr("ld-linux-aarch64.so.1"));
+}
+
 TEST(AgentInitrd, refusesABinaryThatWouldNotFindItsLibraries) {
   EXPECT_EQ(agentFiles("/nowhere/muster-agent").error().code(), ErrorCode::NotFound);
   const auto files = agentFiles("/usr/bin/openssl");  // needs libssl, and was not made for this

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# Toolchain file: clang builds for AArch64 against a folder with Debian's arm64 packages (`./run build arm64` makes it, docs/adr/0315).
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(CMAKE_CXX_COMPILER_TARGET aarch64-linux-gnu)
+set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES MUSTER_SYSROOT)
+set(MUSTER_SYSROOT "$ENV{MUSTER_SYSROOT}" CACHE PATH "Debian's arm64 packages, unpacked")
+if(NOT IS_DIRECTORY "${MUSTER_SYSROOT}/usr/include")
+  message(FATAL_ERROR "no arm64 packages in \"${MUSTER_SYSROOT}\": build by `./run build arm64`, which unpacks them and sets MUSTER_SYSROOT")
+endif()
+set(CMAKE_SYSROOT "${MUSTER_SYSROOT}")
+set(CMAKE_FIND_ROOT_PATH "${MUSTER_SYSROOT}")
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+# pkg-config must not look at this machine's packages.
+set(ENV{PKG_CONFIG_SYSROOT_DIR} "${MUSTER_SYSROOT}")
+set(ENV{PKG_CONFIG_LIBDIR} "${MUSTER_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${MUSTER_SYSROOT}/usr/share/pkgconfig")
