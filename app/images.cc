@@ -6,6 +6,7 @@
 #include "base/io/regular_file.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/images.h"
+#include "inventory/model/profile.h"
 #include "lifecycle/model/json.h"
 #include "lifecycle/rollout/record.h"
 #include "provision/images/image_bundle.h"
@@ -69,6 +70,14 @@ Result<provision::Needs> needsOf(const Options& options, const inventory::Cluste
   return needs;
 }
 
+/// Of what the profiles say; of none: of most nodes.
+std::set<Architecture> architecturesOf(const inventory::Cluster& cluster) {
+  std::set<Architecture> all;
+  for (const auto& [name, profile] : cluster.profiles) all.insert(profile.arch);
+  if (all.empty()) all.insert(Architecture::Amd64);
+  return all;
+}
+
 }  // namespace
 
 Result<void> buildImages(const Options& options, const ImageBuildRequest& request,
@@ -80,8 +89,10 @@ Result<void> buildImages(const Options& options, const ImageBuildRequest& reques
   const auto log = [&listener](std::string_view text) { listener.onLine(text); };
   const bool with_ramos = only.empty() || only == "ramos";
   if (with_ramos) {
-    TRY(ramos, images.store->buildRamOs(log));
-    listener.onRamOs(ramos.kernel, ramos.initrd);
+    for (const auto architecture : architecturesOf(images.cluster)) {
+      TRY(ramos, images.store->buildRamOs(architecture, log));
+      listener.onRamOs(ramos.kernel, ramos.initrd);
+    }
   }
   bool found = with_ramos;
   for (const auto& [name, image] : images.cluster.images) {
@@ -142,10 +153,16 @@ Result<CleanupPlan> planImageCleanup(const Options& options) {
   TRY(needs, needsOf(options, images.cluster));
   CleanupPlan out{provision::planClearing(images.kept, needs), ""};
   out.clearing.leftovers = provision::leftovers(options.cache);
-  if (const auto present = provision::presentRamOs(imageOptions(options, images.keys)))
-    out.clearing.ramos = provision::keptRamOs(options.cache, *present);
-  else
-    out.ram_os_kept_because = present.error().str();
+  std::vector<provision::RamOs> all_present;
+  for (const auto architecture : architecturesOf(images.cluster)) {
+    const auto present = provision::presentRamOs(imageOptions(options, images.keys), architecture);
+    if (present)
+      all_present.push_back(*present);
+    else
+      out.ram_os_kept_because = present.error().str();
+  }
+  if (out.ram_os_kept_because.empty())
+    out.clearing.ramos = provision::keptRamOs(options.cache, all_present);
   return out;
 }
 

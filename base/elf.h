@@ -14,9 +14,6 @@
 
 namespace muster {
 
-/// e_machine of the processors that muster's nodes have.
-inline constexpr std::uint16_t kElfX86_64 = 62;
-
 struct ElfFile {
   bool is_64_bit = false;
   std::uint16_t machine = 0;                  ///< e_machine

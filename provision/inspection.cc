@@ -103,6 +103,16 @@ void evaluateRdmaNics(const inventory::Expectation& expect, const Hardware& hard
   }
 }
 
+void evaluateArchitecture(const inventory::Profile& profile, const Hardware& hardware,
+                          Inspection& out) {
+  const std::string wanted = traitsOf(profile.arch).name;
+  if (hardware.arch.empty() || hardware.arch == wanted) return;
+  out.mismatches.push_back(
+      {fmt::format("its processor is {}, profile {} is of {}", hardware.arch, profile.name, wanted),
+       jsonText(nlohmann::json{{"expected", wanted}, {"seen", hardware.arch}}),
+       "give the node a profile of its processor (arch), with an image for it"});
+}
+
 void evaluateIdentity(const inventory::Node& node, const Hardware& hardware, Inspection& out) {
   if (!node.serial.empty() && hardware.serial != node.serial) {
     out.mismatches.push_back(
@@ -180,6 +190,7 @@ std::string expectationDigest(const inventory::Node& node, const inventory::Prof
   put("nics", expect.nics);
   put("memory_gib_min", expect.memory_gib_min);
   put("cpus_min", expect.cpus_min);
+  if (profile.arch != Architecture::Amd64) json["arch"] = traitsOf(profile.arch).name;
   if (profile.root) json["root_disks"] = profile.root->count;
   for (const auto& part : expect.parts)
     json["parts"].push_back({static_cast<int>(part.kind), part.model, part.count.value_or(-1),
@@ -197,6 +208,7 @@ Inspection inspect(const inventory::Node& node, const inventory::Profile& profil
   const auto& expect = profile.expect;
   Inspection out;
   evaluateIdentity(node, hardware, out);
+  evaluateArchitecture(profile, hardware, out);
   evaluateAmount("CPUs", expect.cpus_min, hardware.cpus, out,
                  "look for a disabled socket or cores in the firmware's setup");
   const auto memory_gib = static_cast<double>(hardware.memory_bytes) / kGib;

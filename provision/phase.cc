@@ -96,7 +96,7 @@ class ProvisionPhase final : public lifecycle::Phase {
             .diskless = deps_.cluster.isLive(deps_.cluster.profileOf(node))};
   }
   Result<PackedImage> packed(const std::string& image) const;
-  std::string whyNoRamOs() const;
+  std::string whyNoRamOs(Architecture architecture) const;
   std::optional<Again> untilInstalledReports(const inventory::Node& node) const;
   std::string installedImage(const std::string& digest) const;
 
@@ -126,8 +126,8 @@ class ProvisionPhase final : public lifecycle::Phase {
   Restarts restarts_;
   lifecycle::RestartNotifier restart_notifier_;
   mutable std::map<std::string, PackedImage>
-      packed_;                       ///< found once; images do not change under their key
-  mutable bool has_ram_os_ = false;  ///< found once
+      packed_;                                 ///< found once; images do not change under their key
+  mutable std::set<Architecture> has_ram_os_;  ///< found once
   mutable std::optional<IdentityIndex>
       identity_index_;  ///< of the cluster, made when first asked for
 };
@@ -155,12 +155,13 @@ Result<PackedImage> ProvisionPhase::packed(const std::string& name) const {
 }
 
 /// A node that waits in its drain for a RAM OS which nobody has built is out of work for nothing.
-std::string ProvisionPhase::whyNoRamOs() const {
-  if (has_ram_os_) return {};
-  const auto found = deps_.images.findRamOs();
+std::string ProvisionPhase::whyNoRamOs(Architecture architecture) const {
+  if (has_ram_os_.contains(architecture)) return {};
+  const auto found = deps_.images.findRamOs(architecture);
   if (!found) return found.error().str();
-  has_ram_os_ = found->has_value();
-  return has_ram_os_ ? std::string() : "the RAM OS is not built; run `muster image build`";
+  if (!found->has_value()) return noRamOs(architecture);
+  has_ram_os_.insert(architecture);
+  return {};
 }
 
 std::string ProvisionPhase::installedImage(const std::string& digest) const {
@@ -177,8 +178,9 @@ std::vector<lifecycle::Goal> ProvisionPhase::goals(const inventory::Cluster& clu
   const auto* node = subject.isCluster() ? nullptr : cluster.findNode(subject.node());
   if (!node) return {};
   const auto image = packed(cluster.profileOf(*node).image);
-  return provisionGoals(cluster, subject, image ? std::optional(*image) : std::nullopt,
-                        {image ? std::string() : image.error().str(), whyNoRamOs()});
+  return provisionGoals(
+      cluster, subject, image ? std::optional(*image) : std::nullopt,
+      {image ? std::string() : image.error().str(), whyNoRamOs(cluster.profileOf(*node).arch)});
 }
 
 Async<bmc::SystemInfo> ProvisionPhase::readBmc(NodeName node) {

@@ -200,7 +200,8 @@ inline constexpr auto kFields<Hardware> = std::tuple(
     field("nics", &Hardware::nics, Items{kMaxDevices}),
     field("rdma_devices", &Hardware::rdma_devices, Texts{kMaxDevices, kMaxNameBytes}),
     field("parts", &Hardware::parts, Items{kMaxDevices}).optional(),
-    field("neighbours", &Hardware::neighbours, Items{kMaxDevices}).optional());
+    field("neighbours", &Hardware::neighbours, Items{kMaxDevices}).optional(),
+    field("arch", &Hardware::arch, kName).omitted());
 
 template <>
 inline constexpr auto kFields<CheckResult> = std::tuple(

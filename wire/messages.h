@@ -169,6 +169,7 @@ struct Hardware {
   std::vector<std::string> rdma_devices;
   std::vector<Part> parts;
   std::vector<Neighbour> neighbours;
+  std::string arch;  ///< of its agent (base/architecture.h); empty: an older one's
 };
 
 struct PollRequest {

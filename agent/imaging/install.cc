@@ -9,6 +9,7 @@
 #include "agent/imaging/target_files.h"
 #include "agent/imaging/uefi_boot.h"
 #include "agent/network/network_files.h"
+#include "base/architecture.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "base/json_output.h"
@@ -27,6 +28,8 @@ namespace {
 
 constexpr std::chrono::minutes kToolLimit{5};
 constexpr const char* kMountFolder = "/run/muster/target";
+/// The RAM OS installs systems of its own processor alone.
+constexpr const ArchitectureTraits& kOwn = traitsOf(kBuiltFor);
 
 std::string replaced(std::string text, std::string_view mark, const std::string& value) {
   for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark, at + value.size()))
@@ -178,6 +181,7 @@ std::string grubConfiguration(const wire::WriteImageParams& params, const Layout
   text = replaced(std::move(text), "@ROOT@",
                   layout.root_argument.empty() ? "root=PARTUUID=" + layout.root_partuuid
                                                : layout.root_argument);
+  text = replaced(std::move(text), "@CONSOLE@", kOwn.serial_console);
   return replaced(std::move(text), "@KERNEL_ARGS@",
                   fmt::format("{}", fmt::join(params.kernel_args, " ")));
 }
@@ -188,12 +192,13 @@ Result<void> installBootLoader(const fs::path& disk, const fs::path& esp,
   const std::string modules =
       "--install-modules=normal linux part_gpt fat ext2 serial terminal regexp test echo gzio "
       "reboot halt ls cat";
-  TRY_OK(tool("grub-install", {"--target=i386-pc", boot_folder, modules,
-                               "--fonts=", "--locales=", "--themes=", disk.string()}));
-  TRY_OK(
-      tool("grub-install", {"--target=x86_64-efi", "--removable", "--no-nvram",
-                            "--no-uefi-secure-boot", "--efi-directory=" + esp.string(), boot_folder,
-                            modules, "--fonts=", "--locales=", "--themes=", disk.string()}));
+  if (kBuiltFor == Architecture::Amd64)  // other machines have no BIOS
+    TRY_OK(tool("grub-install", {"--target=i386-pc", boot_folder, modules,
+                                 "--fonts=", "--locales=", "--themes=", disk.string()}));
+  TRY_OK(tool("grub-install",
+              {std::string("--target=") + kOwn.grub_platform, "--removable", "--no-nvram",
+               "--no-uefi-secure-boot", "--efi-directory=" + esp.string(), boot_folder, modules,
+               "--fonts=", "--locales=", "--themes=", disk.string()}));
   if (params.secure_boot) TRY_OK(installSignedLoader(esp));
   return put(esp, "grub/grub.cfg", grubConfiguration(params, layout));
 }

@@ -9,10 +9,13 @@
 
 namespace muster::agent {
 
-/// Where the packages shim-signed and grub-efi-amd64-signed put them.
+/// Where the packages shim-signed and grub-efi-…-signed of this processor put them.
 struct SignedLoader {
-  std::filesystem::path shim = "/usr/lib/shim/shimx64.efi.signed";
-  std::filesystem::path grub = "/usr/lib/grub/x86_64-efi-signed/grubx64.efi.signed";
+  std::filesystem::path shim = signedShim();
+  std::filesystem::path grub = signedGrub();
+
+  static std::filesystem::path signedShim();
+  static std::filesystem::path signedGrub();
 };
 
 /// Puts both on the EFI system partition (mounted at `esp`) in the place of an unsigned GRUB; GRUB

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/imaging/uefi_boot.h"
 
+#include "base/architecture.h"
 #include "base/io/process.h"
 #include "base/printable.h"
 
@@ -23,7 +24,7 @@ using io::UefiOption;
 using io::uefiOptionName;
 
 constexpr std::string_view kLabel = "muster";
-constexpr const char* kLoader = "\\EFI\\BOOT\\BOOTX64.EFI";
+const std::string kLoader = std::string("\\EFI\\BOOT\\") + traitsOf(kBuiltFor).removable_loader;
 constexpr std::chrono::minutes kToolLimit{1};
 constexpr std::string_view kAdvice =
     "; `muster bmc boot-order NODE --first disk` tells the BMC instead, or clear the boot options "

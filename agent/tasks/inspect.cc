@@ -5,6 +5,7 @@
 #include "agent/tasks/parts.h"
 #include "agent/tasks/sysfs.h"
 #include "agent/tasks/tasks.h"
+#include "base/architecture.h"
 #include "base/io/files.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
@@ -177,6 +178,7 @@ wire::Hardware readMachine(const TaskTools& tools) {
     hardware.rdma_devices.push_back(device.filename().string());
   hardware.gpus = gpusOnPci(tools.root);
   hardware.parts = partsOf(tools.root);
+  hardware.arch = traitsOf(kBuiltFor).name;
   return hardware;
 }
 

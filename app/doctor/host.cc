@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "app/controller.h"
 #include "app/doctor/checks.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/credentials.h"
 #include "inventory/model/fabric.h"
 #include "inventory/model/profile.h"
+#include "provision/images/agent_initrd.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -97,11 +99,20 @@ void lookAtPrograms(const Options& options, const inventory::Cluster* cluster, L
     });
     if (runs_sm && !isInstalled("opensm"))
       missing.add("opensm", "opensm", "the fabric has no subnet manager");
-    const bool secure = std::ranges::any_of(
-        cluster->profiles, [](const auto& named) { return named.second.secure_boot; });
+    // The loaders of arm64 come with its RAM OS.
+    const bool secure = std::ranges::any_of(cluster->profiles, [](const auto& named) {
+      return named.second.secure_boot && named.second.arch == Architecture::Amd64;
+    });
     if (secure && ::access("/usr/lib/shim/shimx64.efi.signed", R_OK) != 0)
       missing.add("shim", "shim-signed grub-efi-amd64-signed",
                   "nodes with Secure Boot do not boot");
+    const bool arm64 = std::ranges::any_of(cluster->profiles, [](const auto& named) {
+      return named.second.arch == Architecture::Arm64;
+    });
+    const auto agent = provision::agentFor(binaryFolder() / "muster-agent", Architecture::Arm64);
+    if (arm64 && ::access(agent.c_str(), R_OK) != 0)
+      missing.add("the agent for arm64", "muster-agent-arm64",
+                  "nodes with arm64 have no RAM OS (in a source tree: ./run build arm64)");
     const bool ipmi = std::ranges::any_of(cluster->nodes, [](const inventory::Node& node) {
       return node.bmc.url.starts_with("ipmi:");
     });

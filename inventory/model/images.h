@@ -2,6 +2,7 @@
 // Images: the systems that nodes run, as they are declared.
 #pragma once
 
+#include "base/architecture.h"
 #include "inventory/model/package_archive.h"
 
 #include <filesystem>
@@ -32,6 +33,7 @@ struct Image {
   std::variant<ImageBuild, ImageImport> source;
   std::vector<std::string> authorized_keys;  ///< ssh keys for root
   ImageKind kind = ImageKind::RootFs;
+  Architecture arch = Architecture::Amd64;  ///< of the nodes that it is for
 };
 
 }  // namespace muster::inventory

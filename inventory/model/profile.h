@@ -2,6 +2,7 @@
 // Profile: what a kind of node should be.
 #pragma once
 
+#include "base/architecture.h"
 #include "base/held.h"
 #include "inventory/model/fwd.h"
 #include "inventory/model/section.h"
@@ -53,8 +54,9 @@ struct Profile {
   HeldOptional<IpmiSpec> ipmi;            ///< nullopt: Redfish alone
   HeldOptional<PowerHook> pdu;  ///< nullopt: only the BMC cuts standby power, where it can
   HeldOptional<BmcCertificateSpec> bmc_certificate;
-  HeldOptional<TpmSpec> tpm;       ///< nullopt: no machine is asked for its TPM
-  std::optional<int> power_watts;  ///< that a node draws under full load
+  HeldOptional<TpmSpec> tpm;                ///< nullopt: no machine is asked for its TPM
+  std::optional<int> power_watts;           ///< that a node draws under full load
+  Architecture arch = Architecture::Amd64;  ///< of its nodes' processors
 };
 
 }  // namespace muster::inventory

@@ -2,6 +2,7 @@
 // Reading a change for a cluster, and what can be said of one without any node.
 #include "inventory/parse/change.h"
 
+#include "base/architecture.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/drivers.h"
 #include "inventory/model/firmware.h"
@@ -9,6 +10,7 @@
 #include "inventory/model/profile.h"
 #include "inventory/parse/foreign_file.h"
 #include "inventory/parse/suggest.h"
+#include "inventory/schema/binding.h"
 #include "inventory/schema/change_spec.h"
 
 #include <fmt/format.h>
@@ -54,7 +56,8 @@ bool sameSource(const Image& a, const Image& b) {
   return p && q && p->path == q->path && p->sha256 == q->sha256;
 }
 bool same(const Image& a, const Image& b) {
-  return sameSource(a, b) && a.kind == b.kind && a.authorized_keys == b.authorized_keys;
+  return sameSource(a, b) && a.kind == b.kind && a.arch == b.arch &&
+         a.authorized_keys == b.authorized_keys;
 }
 bool same(const Driver& a, const Driver& b) {
   return a.packages == b.packages && a.repository == b.repository && a.modules == b.modules &&
@@ -80,6 +83,25 @@ void checkNew(std::string_view section, const Section<T>& declared, const Sectio
                       section, name),
           "give the new one a name of its own: nodes that have not changed yet still need the old "
           "one");
+  }
+}
+
+/// An image of another processor would be wiped onto a disk that cannot start it.
+void imagesFit(const Change& change, const Cluster& cluster, const Value& root, Reader& reader) {
+  const auto archOf = [&](const std::string& name) -> std::optional<Architecture> {
+    for (const auto* images : {&change.images, &cluster.images})
+      if (const auto found = images->find(name); found != images->end()) return found->second.arch;
+    return std::nullopt;  // said already
+  };
+  for (const auto& [name, wanted] : change.profiles) {
+    const auto profile = cluster.profiles.find(name);
+    const auto arch = wanted.image ? archOf(*wanted.image) : std::nullopt;
+    if (!arch || profile == cluster.profiles.end() || *arch == profile->second.arch) continue;
+    const Value& map = place(place(root, "profiles"), name);
+    reader.error(place(map, "image"),
+                 fmt::format("image {} is for {}, profile {} is of {}", *wanted.image,
+                             traitsOf(*arch).name, name, traitsOf(profile->second.arch).name),
+                 "choose an image for this processor");
   }
 }
 
@@ -176,6 +198,7 @@ LoadedChange loadChangeText(std::string_view yaml, const std::filesystem::path& 
   checkNew("images", cluster.images, change.images, *root, reader);
   checkNew("drivers", cluster.drivers, change.drivers, *root, reader);
   checkNew("firmware", cluster.firmware, change.firmware, *root, reader);
+  imagesFit(change, cluster, *root, reader);
   loaded.diagnostics.sort();
   if (!loaded.diagnostics.hasErrors()) loaded.change = std::move(change);
   return loaded;

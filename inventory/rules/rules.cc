@@ -99,6 +99,12 @@ class Rules {
     const auto image = cluster_.images.find(profile.image);
     if (image == cluster_.images.end()) return;
     const Value& map = at({"profiles", profile.name});
+    if (image->second.arch != profile.arch)
+      reader_.error(
+          place(map, "image"),
+          fmt::format("image {} is for {}, profile {} is of {}", profile.image,
+                      traitsOf(image->second.arch).name, profile.name, traitsOf(profile.arch).name),
+          "choose an image for this processor, or correct arch of one of the two");
     const auto refuse = [&](std::string_view key, std::string why, std::string_view advice) {
       if (const Value* value = map.find(key))
         reader_.error(*value, std::move(why), std::string(advice));
@@ -136,15 +142,17 @@ class Rules {
   void signedBootBesideOthers() {
     const Network* network = provisioning();
     if (!network || network->dhcp_mode != DhcpMode::Proxy) return;
-    for (const auto& [name, profile] : cluster_.profiles)
-      if (const Value* secure = at({"profiles", name}).find("secure_boot");
-          secure && profile.secure_boot)
-        reader_.warning(*secure,
+    for (const auto& [name, profile] : cluster_.profiles) {
+      const bool arm64 = profile.arch == Architecture::Arm64;  // boots by signed loaders always
+      if (const Value* key = at({"profiles", name}).find(arm64 ? "arch" : "secure_boot");
+          key && (arm64 || profile.secure_boot))
+        reader_.warning(*key,
                         fmt::format("beside another DHCP server GRUB of profile {} loads its "
                                     "configuration from whom that server names",
                                     name),
                         fmt::format("let it name {} as next-server (dnsmasq: dhcp-boot=,,{})",
                                     network->controller.str(), network->controller.str()));
+    }
   }
 
   /// A network or a subnet, and where its addresses are declared.

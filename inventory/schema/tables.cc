@@ -89,6 +89,14 @@ void checkImportFile(Image& image, const Value& map, Reader& reader) {
                    "it must be there before a node is imaged");
 }
 
+void checkImage(Image& image, const Value& map, Reader& reader) {
+  const auto* build = std::get_if<ImageBuild>(&image.source);
+  if (build && !build->release.empty() && image.arch != Architecture::Amd64)
+    reader.error(place(map, "arch"), "muster builds systems of dnf for amd64 only",
+                 "build it where such a machine is, and import it");
+  checkImportFile(image, map, reader);
+}
+
 ImageImport& importOf(Image& image) {
   if (!std::holds_alternative<ImageImport>(image.source)) image.source = ImageImport{};
   return std::get<ImageImport>(image.source);
@@ -127,13 +135,15 @@ ObjectSpec make_imageSpec() {
                 "rootfs: a root file system that muster partitions a disk for. disk (imports "
                 "only): a whole disk with its own partitions and boot loader. "
                 "live: it runs in memory, and no disk is written.")
+      .optional("arch", &Image::arch, choice({"amd64", "arm64"}),
+                "The processor of the nodes that it is for.")
       .optional("authorized_keys", &Image::authorized_keys, listOf(text(kSshKey)),
                 "ssh public keys of root.")
       .printsAlways({"build", "import", "sha256", "authorized_keys"})
       .exactlyOne({"build", "import"})
       .needs("import", "sha256")
       .needs("sha256", "import")
-      .check(checkImportFile)
+      .check(checkImage)
       .spec();
 }
 }  // namespace
@@ -247,6 +257,9 @@ void checkProfile(Profile& profile, const Value& map, Reader& reader) {
         place(map, "pool"),
         fmt::format("nodes of profile {} join a pool without passing any gate", profile.name),
         "add gates: […]");
+  if (profile.arch == Architecture::Arm64 && profile.boot == BootMode::Bios)
+    reader.error(place(map, "boot"), "machines with arm64 have UEFI firmware, no BIOS",
+                 "write boot: uefi, or remove it");
   if (profile.secure_boot && profile.boot == BootMode::Bios)
     reader.error(place(map, "secure_boot"), "only UEFI firmware has Secure Boot",
                  "write boot: uefi, or remove secure_boot");
@@ -260,6 +273,8 @@ void checkProfile(Profile& profile, const Value& map, Reader& reader) {
 
 ObjectSpec make_profileSpec() {
   return Table<Profile>("profile", "profile", "What a kind of node should be.")
+      .optional("arch", &Profile::arch, choice({"amd64", "arm64"}),
+                "Its processor; arm64 boots from the network by shim and GRUB, docs/netboot.md.")
       .optional("expect", &Profile::expect, object(expectSpec), "Its hardware.")
       .custom("extends", false, text(kEntryName),
               "Another profile, whose keys it has where it says nothing itself; a key that it has "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/images/apt_system.h"
 
+#include "base/io/files.h"
 #include "base/io/process.h"
 #include "inventory/model/images.h"
 #include "provision/images/apt_sources.h"
@@ -17,6 +18,7 @@ namespace muster::provision {
 namespace {
 
 constexpr std::chrono::minutes kBootstrapLimit{30};
+constexpr std::size_t kMaxHandlerBytes = 4096;
 
 /// Package names, and "name=version" pins. Anything else could be an option or an apt pattern.
 Result<void> checkPackage(const std::string& package) {
@@ -46,12 +48,12 @@ bool hasResolvedInSystemd(const std::string& suite) {
 }
 
 /// Debian names its kernel after the processor, Ubuntu after its flavour.
-const char* kernelOf(const std::string& suite) {
+const char* kernelOf(const std::string& suite, Architecture architecture) {
   constexpr std::string_view kUbuntu[] = {"bionic", "focal",  "jammy",
                                           "noble",  "plucky", "questing"};
   return std::find(std::begin(kUbuntu), std::end(kUbuntu), suite) != std::end(kUbuntu)
              ? "linux-generic"
-             : "linux-image-amd64";
+             : traitsOf(architecture).debian_kernel;
 }
 
 }  // namespace
@@ -72,13 +74,44 @@ std::map<std::string, std::string> proxyEnvironment() {
   return env;
 }
 
-Result<std::vector<std::string>> aptPackagesOf(const inventory::ImageBuild& build, bool ssh) {
-  auto packages = recipeLines("node/packages");
+std::vector<std::string> packagesFor(Architecture architecture, std::vector<std::string> packages) {
+  if (architecture == Architecture::Amd64) return packages;
+  constexpr std::string_view kOwn = "amd64";
+  std::erase(packages, "grub-pc-bin");  // of BIOS
+  for (auto& package : packages)
+    for (const std::string_view family : {"linux-image-", "grub-efi-"})
+      if (const auto at = package.find(kOwn);
+          package.starts_with(family) && at != std::string::npos)
+        package.replace(at, kOwn.size(), traitsOf(architecture).name);
+  return packages;
+}
+
+Result<void> checkRunsProgramsOf(Architecture architecture) {
+  if (architecture == kBuiltFor) return {};
+  const auto& wanted = traitsOf(architecture);
+  const auto handler =
+      std::filesystem::path("/proc/sys/fs/binfmt_misc") / (std::string("qemu-") + wanted.uname);
+  const auto text = io::readFile(handler, kMaxHandlerBytes);
+  const bool emulates = text && text->starts_with("enabled");
+  // mmdebstrap asks it.
+  if (emulates && ::access("/usr/bin/arch-test", X_OK) == 0) return {};
+  return fail(
+      ErrorCode::Unavailable,
+      fmt::format("installing packages for {} takes {}; install qemu-user-static and arch-test (a "
+                  "container has no binfmt_misc: build the image on another machine, and import "
+                  "it)",
+                  wanted.name,
+                  emulates ? "the program arch-test" : "a kernel that starts its programs"));
+}
+
+Result<std::vector<std::string>> aptPackagesOf(const inventory::ImageBuild& build, bool ssh,
+                                               Architecture architecture) {
+  auto packages = packagesFor(architecture, recipeLines("node/packages"));
   if (hasResolvedInSystemd(build.suite)) std::erase(packages, "systemd-resolved");
   packages.insert(packages.end(), build.packages.begin(), build.packages.end());
   if (ssh) packages.push_back("openssh-server");
   if (std::none_of(packages.begin(), packages.end(), bringsKernel))
-    packages.emplace_back(kernelOf(build.suite));
+    packages.emplace_back(kernelOf(build.suite, architecture));
   for (const auto& package : packages) TRY_OK(checkPackage(package));
   const bool suite_fine =
       !build.suite.empty() && std::all_of(build.suite.begin(), build.suite.end(),
@@ -130,6 +163,10 @@ Result<void> installAptSystem(AptSystem system) {
                   "--aptopt=APT::Install-Recommends \"false\"",
                   "--dpkgopt=" + (system.recipes / "dpkg.cfg").string(),
                   fmt::format("--include={}", fmt::join(system.packages, ","))};
+  if (system.architecture != kBuiltFor)
+    command.args.push_back(std::string("--architectures=") + traitsOf(system.architecture).name);
+  // Unpacked alone, even what every system has must be named.
+  if (system.unpack_only) command.args.emplace_back("--include=?essential");
   command.args.insert(command.args.end(), system.options.begin(), system.options.end());
   command.args.push_back(system.suite);
   command.args.push_back(system.root.string());

@@ -2,6 +2,7 @@
 // A folder with a system of apt's packages: mmdebstrap behind it.
 #pragma once
 
+#include "base/architecture.h"
 #include "base/result.h"
 #include "inventory/model/fwd.h"
 #include "provision/images/system_builder.h"
@@ -20,6 +21,10 @@ struct AptSystem {
   std::vector<std::string> options;  ///< hooks
   std::map<std::string, std::string> env;
   std::filesystem::path root, recipes, out;
+  Architecture architecture = Architecture::Amd64;
+  /// Of another processor than this machine's: packages are only unpacked, their scripts do not run
+  /// (docs/adr/0316). What those would have done `options` has to do.
+  bool unpack_only = false;
 };
 /// Errors: Denied (not root), Internal with mmdebstrap's last words (no such package, mirror away,
 /// wrong signature)
@@ -27,7 +32,14 @@ Result<void> installAptSystem(AptSystem system);
 
 /// Of a node image: the base system, what was declared, and a kernel when none of them is one.
 /// Errors: InvalidInput
-Result<std::vector<std::string>> aptPackagesOf(const inventory::ImageBuild& build, bool ssh);
+Result<std::vector<std::string>> aptPackagesOf(const inventory::ImageBuild& build, bool ssh,
+                                               Architecture architecture = Architecture::Amd64);
+/// Packages that are named after amd64, named after another processor; what only a PC has is left
+/// out.
+std::vector<std::string> packagesFor(Architecture architecture, std::vector<std::string> packages);
+/// Whether this machine's kernel starts programs of that processor: natively, or by binfmt_misc.
+/// Errors: Unavailable, with the package that helps
+Result<void> checkRunsProgramsOf(Architecture architecture);
 /// Where they come from: the declared archives, or the mirror, or what this machine itself uses.
 /// Errors: NotFound (an archive's key)
 Result<std::vector<std::string>> aptLinesOf(const inventory::ImageBuild& build);

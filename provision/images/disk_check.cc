@@ -30,7 +30,10 @@ constexpr std::uint64_t kMaxCopyBytes = 256ull << 30;
 constexpr std::string_view kGptMagic = "EFI PART";
 /// What e2fsck prints before its complaints.
 constexpr std::string_view kHeadings[] = {"Pass ", "e2fsck "};
-constexpr const char* kEfiProgram = "EFI/BOOT/BOOTX64.EFI";
+
+std::string efiProgramOf(Architecture architecture) {
+  return std::string("EFI/BOOT/") + traitsOf(architecture).removable_loader;
+}
 
 template <class Number>
 Number numberAt(std::string_view bytes, std::size_t at) {
@@ -164,32 +167,35 @@ bool hasGrubForBios(int fd, std::uint64_t size_bytes) {
 
 /// What the disk has for its firmware, and for the loader behind it.
 struct Found {
+  Architecture architecture = kBuiltFor;
   bool loader = false, system = false, kernel = false;
   Obstacles loader_obstacles, system_obstacles, kernel_obstacles;
 };
 
 void lookForLoader(const FileTree& esp, const Part& part, Found& found) {
-  const auto at = esp.resolve(kEfiProgram);
+  const auto program = efiProgramOf(found.architecture);
+  const auto at = esp.resolve(program);
   if (!at) return;
   const auto content = esp.read(*at, kMaxEfiBytes);
-  const auto checked = content ? checkEfiProgram(*content) : Result<void>(fail(content.error()));
+  const auto checked =
+      content ? checkEfiProgram(*content, found.architecture) : Result<void>(fail(content.error()));
   if (checked)
     found.loader = true;
   else
-    found.loader_obstacles.push_back(fmt::format("its boot loader {} of {}: {}", kEfiProgram,
-                                                 part.label, checked.error().text()));
+    found.loader_obstacles.push_back(
+        fmt::format("its boot loader {} of {}: {}", program, part.label, checked.error().text()));
 }
 
 void lookForSystem(const FileTree& tree, Found& found) {
   const bool system = tree.resolve("etc/os-release") || tree.resolve("usr/lib/os-release");
   // A partition of /boot has the kernels at its top.
-  const auto obstacles = bootFolderObstacles(tree, system ? "boot" : "");
+  const auto obstacles = bootFolderObstacles(tree, system ? "boot" : "", found.architecture);
   if (obstacles.empty())
     found.kernel = true;
   else if (system || found.kernel_obstacles.empty())
     found.kernel_obstacles = obstacles;
   if (!system) return;
-  const auto userspace = userspaceObstacles(tree);
+  const auto userspace = userspaceObstacles(tree, found.architecture);
   if (userspace.empty())
     found.system = true;
   else
@@ -259,48 +265,51 @@ Result<void> checkExtFileSystem(const fs::path& file, std::uint64_t offset_bytes
                           done.code, firstLine(done.out.empty() ? done.err : done.out)));
 }
 
-Result<void> checkRootFileSystem(const fs::path& image) {
+Result<void> checkRootFileSystem(const fs::path& image, Architecture architecture) {
   TRY_OK(checkExtFileSystem(image, 0));
   TRY(tree, openExtTree(image));
-  auto obstacles = kernelObstacles(*tree);
-  const auto userspace = userspaceObstacles(*tree);
+  auto obstacles = kernelObstacles(*tree, architecture);
+  const auto userspace = userspaceObstacles(*tree, architecture);
   obstacles.insert(obstacles.end(), userspace.begin(), userspace.end());
   return refuseObstacles(obstacles);
 }
 
-Result<void> checkWholeDisk(const fs::path& raw, const fs::path& work) {
+Result<void> checkWholeDisk(const fs::path& raw, const fs::path& work, Architecture architecture) {
   const io::Fd fd(::open(raw.c_str(), O_RDONLY | O_CLOEXEC));
   std::error_code error;
   const auto size_bytes = fs::file_size(raw, error);
   if (!fd.valid() || error) return fail(ErrorCode::NotFound, "cannot open " + raw.string());
   TRY(parts, partsOf(fd.get(), raw, size_bytes));
-  Found found;
-  found.loader = hasGrubForBios(fd.get(), size_bytes);
+  Found found{.architecture = architecture};
+  // A PC's alone has a BIOS.
+  found.loader = architecture == Architecture::Amd64 && hasGrubForBios(fd.get(), size_bytes);
   for (const auto& part : parts) TRY_OK(lookAtPart(fd.get(), raw, part, work, found));
   Obstacles obstacles;
-  const auto add = [&obstacles](bool fine, const Obstacles& why, const char* otherwise) {
+  const auto add = [&obstacles](bool fine, const Obstacles& why, const std::string& otherwise) {
     if (fine) return;
-    if (why.empty()) obstacles.emplace_back(otherwise);
+    if (why.empty()) obstacles.push_back(otherwise);
     obstacles.insert(obstacles.end(), why.begin(), why.end());
   };
   add(found.loader, found.loader_obstacles,
-      "no boot loader: neither GRUB for BIOS nor EFI/BOOT/BOOTX64.EFI on a FAT partition");
+      fmt::format("no boot loader: {}{} on a FAT partition",
+                  architecture == Architecture::Amd64 ? "neither GRUB for BIOS nor " : "no ",
+                  efiProgramOf(architecture)));
   add(found.system, found.system_obstacles,
       "none of its partitions holds a Linux system on ext4 or xfs (no /etc/os-release)");
   add(found.kernel, found.kernel_obstacles, "no kernel in /boot, nor on a partition of its own");
   return refuseObstacles(obstacles);
 }
 
-Result<void> checkEfiProgram(std::string_view content) {
-  constexpr std::uint16_t kX86_64 = 0x8664;
+Result<void> checkEfiProgram(std::string_view content, Architecture architecture) {
+  const auto& wanted = traitsOf(architecture);
   constexpr std::size_t kSectionBytes = 40;
   const auto pe = numberAt<std::uint32_t>(content, 0x3c);
   if (!content.starts_with("MZ") || pe > content.size() || content.size() - pe < 24 ||
       content.substr(pe, 4) != std::string_view("PE\0\0", 4))
     return fail(ErrorCode::InvalidInput, "it is no program for UEFI");
-  if (const auto machine = numberAt<std::uint16_t>(content, pe + 4); machine != kX86_64)
+  if (const auto machine = numberAt<std::uint16_t>(content, pe + 4); machine != wanted.pe_machine)
     return fail(ErrorCode::InvalidInput,
-                fmt::format("it is for machine {:#x}, not for x86-64", machine));
+                fmt::format("it is for machine {:#x}, not for {}", machine, wanted.machine));
   const auto sections = numberAt<std::uint16_t>(content, pe + 6);
   const std::size_t table = pe + 24 + numberAt<std::uint16_t>(content, pe + 20);
   for (std::size_t i = 0; i < sections; ++i) {

@@ -4,6 +4,7 @@
 // to this machine's kernel: e2fsck, libext2fs and GRUB's own readers look at them.
 #pragma once
 
+#include "base/architecture.h"
 #include "base/result.h"
 
 #include <cstdint>
@@ -22,17 +23,18 @@ Result<void> checkExtFileSystem(const std::filesystem::path& file, std::uint64_t
 
 /// The root file system that muster's own boot loader will start: e2fsck, then kernel, initrd, init
 /// and C library. Errors: Corrupt, InvalidInput (what is missing)
-Result<void> checkRootFileSystem(const std::filesystem::path& image);
+Result<void> checkRootFileSystem(const std::filesystem::path& image, Architecture architecture);
 
 /// A whole disk: each partition lies in it, a boot loader for UEFI or BIOS is there, one partition
 /// holds a system with its kernel (or another one that kernel).
 /// `work`: a folder for parts of the disk, which are removed again.
 /// Errors: Corrupt, InvalidInput (what is missing)
-Result<void> checkWholeDisk(const std::filesystem::path& raw, const std::filesystem::path& work);
+Result<void> checkWholeDisk(const std::filesystem::path& raw, const std::filesystem::path& work,
+                            Architecture architecture);
 
-/// A program that UEFI firmware of x86-64 starts, complete.
+/// A program that UEFI firmware of this architecture starts, complete.
 /// Errors: InvalidInput (another machine, no such program), Corrupt (cut short)
 /// Source: PE Format, Microsoft; UEFI 2.10, 3.5.1.1 (removable media)
-Result<void> checkEfiProgram(std::string_view content);
+Result<void> checkEfiProgram(std::string_view content, Architecture architecture);
 
 }  // namespace muster::provision

@@ -264,8 +264,8 @@ Result<Range> wholeDisk(int fd, const std::filesystem::path& raw) {
 }
 
 Result<void> fromDisk(const std::filesystem::path& raw, const std::filesystem::path& name,
-                      inventory::ImageKind kind, const std::filesystem::path& work,
-                      const std::filesystem::path& image_file) {
+                      inventory::ImageKind kind, Architecture architecture,
+                      const std::filesystem::path& work, const std::filesystem::path& image_file) {
   const io::Fd fd(::open(raw.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid())
     return fail(ErrorCode::Internal,
@@ -278,8 +278,8 @@ Result<void> fromDisk(const std::filesystem::path& raw, const std::filesystem::p
                 fmt::format("{} has {} GiB, more than an image may have ({} GiB)", name.string(),
                             root->length >> 30, wire::kMaxImageBytes >> 30));
   TRY_OK(copyRange(fd.get(), *root, image_file));
-  auto starts = kind == inventory::ImageKind::Disk ? checkWholeDisk(image_file, work)
-                                                   : checkRootFileSystem(image_file);
+  auto starts = kind == inventory::ImageKind::Disk ? checkWholeDisk(image_file, work, architecture)
+                                                   : checkRootFileSystem(image_file, architecture);
   if (starts) return {};
   std::error_code ignored;
   std::filesystem::remove(image_file, ignored);
@@ -404,27 +404,28 @@ std::int64_t beginningAfter(const std::filesystem::path& archive) {
 
 /// Of a live image the RAM OS brings kernel arguments and initrd; makeSquashfs looks for its
 /// kernel.
-Result<void> checkTree(const std::filesystem::path& root, inventory::ImageKind kind) {
+Result<void> checkTree(const std::filesystem::path& root, inventory::ImageKind kind,
+                       Architecture architecture) {
   Obstacles obstacles;
   const auto tree = openFolderTree(root);
   if (kind == inventory::ImageKind::Live) {
     TRY(kernel, liveKernelOf(root));
     TRY(content, io::readFile(kernel, kMaxKernelBytes));
-    if (const auto checked = checkKernelImage(content); !checked)
+    if (const auto checked = checkKernelImage(content, architecture); !checked)
       obstacles.push_back(fmt::format(
           "its kernel /{}: {}", kernel.lexically_relative(root).string(), checked.error().text()));
   } else {
     TRY_OK(linkKernel(root));
-    obstacles = kernelObstacles(*tree);
+    obstacles = kernelObstacles(*tree, architecture);
   }
-  const auto userspace = userspaceObstacles(*tree);
+  const auto userspace = userspaceObstacles(*tree, architecture);
   obstacles.insert(obstacles.end(), userspace.begin(), userspace.end());
   return refuseObstacles(obstacles);
 }
 
 Result<void> fromTree(ImportFormat format, const std::filesystem::path& from,
-                      inventory::ImageKind kind, const std::filesystem::path& work,
-                      const std::filesystem::path& image_file) {
+                      inventory::ImageKind kind, Architecture architecture,
+                      const std::filesystem::path& work, const std::filesystem::path& image_file) {
   if (::geteuid() != 0)
     return fail(ErrorCode::Denied,
                 "unpacking a root file system needs root (it makes owners and device nodes); run "
@@ -433,9 +434,9 @@ Result<void> fromTree(ImportFormat format, const std::filesystem::path& from,
   const auto root = work / "root";
   TRY_OK(io::makeDirs(root));
   if (format == ImportFormat::Squashfs) TRY_OK(unpackSquashfs(from, root));
-  if (format == ImportFormat::OciArchive) TRY_OK(extractOci(from, work, root));
+  if (format == ImportFormat::OciArchive) TRY_OK(extractOci(from, work, root, architecture));
   if (format == ImportFormat::Tar) TRY_OK(extractTree(from, root, false));
-  if (auto starts = checkTree(root, kind); !starts)
+  if (auto starts = checkTree(root, kind, architecture); !starts)
     return fail(std::move(starts).error().within(from.string()));
   if (kind == inventory::ImageKind::Live) return makeSquashfs(root, image_file, since);
   TRY_OK(makeExt4(root, image_file, since));
@@ -489,7 +490,7 @@ Result<void> linkKernel(const std::filesystem::path& root) {
 
 Result<void> importImage(const inventory::ImageImport& import, inventory::ImageKind kind,
                          const std::filesystem::path& work, const std::filesystem::path& image_file,
-                         const Say& say) {
+                         const Say& say, Architecture architecture) {
   say(fmt::format("importing {}", import.path.string()));
   std::error_code missing;
   if (const auto status = std::filesystem::status(import.path, missing);
@@ -519,7 +520,7 @@ Result<void> importImage(const inventory::ImageImport& import, inventory::ImageK
   TRY_OK(checkHolds(import.path, format));
   switch (format) {
     case ImportFormat::Raw:
-      return fromDisk(import.path, import.path, kind, work, image_file);
+      return fromDisk(import.path, import.path, kind, architecture, work, image_file);
     case ImportFormat::Qcow2:
       TRY_OK(convert(import.path, "qcow2", raw));
       break;
@@ -536,9 +537,9 @@ Result<void> importImage(const inventory::ImageImport& import, inventory::ImageK
       if (kind == inventory::ImageKind::Disk)
         return fail(ErrorCode::InvalidInput,
                     import.path.string() + " is a tree of files and no disk; remove `kind: disk`");
-      return fromTree(format, import.path, kind, work, image_file);
+      return fromTree(format, import.path, kind, architecture, work, image_file);
   }
-  return fromDisk(raw, import.path, kind, work, image_file);
+  return fromDisk(raw, import.path, kind, architecture, work, image_file);
 }
 
 }  // namespace muster::provision

@@ -10,6 +10,7 @@
 // node.
 #pragma once
 
+#include "base/architecture.h"
 #include "inventory/model/images.h"
 #include "provision/images/system_builder.h"
 
@@ -24,14 +25,16 @@ Result<ImportFormat> importFormatOf(const std::filesystem::path& file);
 /// a qcow2 that needs another file),
 ///         Denied (a tree without being root), Unavailable (disk full)
 /// `kind`: whether the root file system of a disk is taken, or the disk as it is.
+/// `architecture`: the processor of the nodes that it is for.
 Result<void> importImage(const inventory::ImageImport& import, inventory::ImageKind kind,
                          const std::filesystem::path& work, const std::filesystem::path& image_file,
-                         const Say& say);
+                         const Say& say, Architecture architecture = Architecture::Amd64);
 
 /// Lays the layers of an OCI image archive over each other. Each blob must have the SHA-256 that it
-/// is named by.
+/// is named by. Of an index of platforms the manifest for this architecture is taken. Errors:
+/// InvalidInput (there is none; those that are there are named)
 Result<void> extractOci(const std::filesystem::path& archive, const std::filesystem::path& work,
-                        const std::filesystem::path& root);
+                        const std::filesystem::path& root, Architecture architecture);
 
 /// Makes /vmlinuz and /initrd.img, which muster's boot loader starts, from what is in /boot.
 /// Errors: InvalidInput (there is none)

@@ -62,9 +62,13 @@ class CachedImageStore final : public ImageStore {
   CachedImageStore(ImageStoreOptions options, std::unique_ptr<SystemBuilder> builder)
       : options_(std::move(options)),
         builder_(std::move(builder)),
-        ramos_(std::make_shared<RamOsCache>(options_.cache, options_.agent_binary)),
         served_([cache = options_.cache, key = options_.key] { return imagesOf(cache, key); },
-                options_.workers) {}
+                options_.workers) {
+    for (const auto& traits : kArchitectures)
+      ramos_[traits.architecture] =
+          std::make_shared<RamOsCache>(options_.cache, traits.architecture,
+                                       agentFor(options_.agent_binary, traits.architecture));
+  }
 
   Result<std::optional<PackedImage>> find(const inventory::Image& image) const override {
     const fs::path entry = entryOf(image);
@@ -106,27 +110,29 @@ class CachedImageStore final : public ImageStore {
     return withLiveBoot(entry, std::move(opened), say);
   }
 
-  Result<std::optional<RamOs>> findRamOs() const override {
-    TRY(found, ramos_->present());
+  Result<std::optional<RamOs>> findRamOs(Architecture architecture) const override {
+    TRY(found, ramos_.at(architecture)->present());
     for (const fs::path& set : {found.kernel.parent_path(), found.agent_initrd.parent_path()})
       TRY_OK(hold(set));
     std::error_code ignored;
-    for (const fs::path& file : {found.kernel, found.initrd, found.agent_initrd})
-      if (!fs::exists(file, ignored)) return std::nullopt;
+    for (const fs::path& file :
+         {found.kernel, found.initrd, found.agent_initrd, found.shim, found.grub})
+      if (!file.empty() && !fs::exists(file, ignored)) return std::nullopt;
     return std::optional(std::move(found));
   }
 
-  Result<RamOs> buildRamOs(std::function<void(std::string_view)> say) override {
-    TRY(files, agentFiles(options_.agent_binary));
+  Result<RamOs> buildRamOs(Architecture architecture,
+                           std::function<void(std::string_view)> say) override {
+    TRY(files, agentFiles(agentFor(options_.agent_binary, architecture)));
     TRY(agent_digest, agentFilesDigest(files));
-    RamOs target = ramOsAt(options_.cache, agent_digest);
+    RamOs target = ramOsAt(options_.cache, architecture, agent_digest);
     const fs::path system = target.kernel.parent_path(), agent = target.agent_initrd.parent_path();
     std::error_code ignored;
     auto system_lock = takeLock(system, say, "the RAM OS");
     if (!system_lock) return fail(std::move(system_lock).error());
     if (!fs::exists(target.initrd, ignored)) {
-      auto built = publish(system, [this, &say](const fs::path& folder) -> Result<void> {
-        TRY_OK(builder_->buildRamOs(folder / "work", folder, say));
+      auto built = publish(system, [&](const fs::path& folder) -> Result<void> {
+        TRY_OK(builder_->buildRamOs(architecture, folder / "work", folder, say));
         return removeTree(folder / "work");
       });
       if (!built) return fail(std::move(built).error().within("building the RAM OS"));
@@ -144,7 +150,8 @@ class CachedImageStore final : public ImageStore {
     // Soon the first machine asks for it; by then it is known, and the control thread has not
     // waited for it.
     if (options_.workers)
-      asio::post(options_.workers->pool(), [ramos = ramos_] { (void)ramos->present(); });
+      asio::post(options_.workers->pool(),
+                 [ramos = ramos_.at(kBuiltFor)] { (void)ramos->present(); });
     return {{"GET", "/images/",
              [this](io::ServerRequest request) { return serveImage(std::move(request)); }},
             {"GET", "/ramos/",
@@ -257,23 +264,33 @@ class CachedImageStore final : public ImageStore {
 
   /// The name first: anybody may ask, and only three names are worth a look at what lies here.
   Task<io::ServerResponse> serveRamOs(io::ServerRequest request) const {
-    static const std::map<std::string, fs::path RamOs::*> kFiles = {
-        {"/ramos/vmlinuz", &RamOs::kernel},
-        {"/ramos/initrd.img", &RamOs::initrd},
-        {"/ramos/agent.img", &RamOs::agent_initrd}};
-    const auto file = kFiles.find(request.path());
+    static const std::map<std::string, fs::path RamOs::*, std::less<>> kFiles = {
+        {"vmlinuz", &RamOs::kernel},
+        {"initrd.img", &RamOs::initrd},
+        {"agent.img", &RamOs::agent_initrd}};
+    const auto path = request.path();
+    auto name = std::string_view(path).substr(std::string_view("/ramos/").size());
+    auto architecture = Architecture::Amd64;
+    for (const auto& traits : kArchitectures)
+      if (const auto folder = std::string(traits.name) + "/";
+          traits.architecture != Architecture::Amd64 && name.starts_with(folder)) {
+        architecture = traits.architecture;
+        name.remove_prefix(folder.size());
+      }
+    const auto file = kFiles.find(name);
     if (file == kFiles.end()) co_return io::ServerResponse::text(404, "no such file\n");
-    if (options_.workers && !ramos_->isKnown())
-      (void)co_await offload<bool>(*options_.workers,
-                                   [ramos = ramos_] { return ramos->present().has_value(); });
-    const auto found = findRamOs();
+    if (options_.workers && !ramos_.at(architecture)->isKnown())
+      (void)co_await offload<bool>(*options_.workers, [ramos = ramos_.at(architecture)] {
+        return ramos->present().has_value();
+      });
+    const auto found = findRamOs(architecture);
     if (!found || !*found) co_return io::ServerResponse::text(404, "the RAM OS is not built\n");
     co_return io::ServerResponse::file({**found.*file->second});
   }
 
   ImageStoreOptions options_;
   std::unique_ptr<SystemBuilder> builder_;
-  std::shared_ptr<RamOsCache> ramos_;          ///< shared with workers
+  std::map<Architecture, std::shared_ptr<RamOsCache>> ramos_;  ///< shared with workers
   mutable ServedImages served_;                ///< only touched by handlers, on the control thread
   mutable std::map<fs::path, RamOsUse> used_;  ///< by folder; likewise
 };
@@ -290,6 +307,7 @@ std::string imageKey(const inventory::Image& image) {
                  {"chunk_bytes", wire::kPackChunkBytes}};
   if (image.kind != inventory::ImageKind::RootFs)
     inputs["kind"] = std::string(wire::toString(packKind(image.kind)));
+  if (image.arch != Architecture::Amd64) inputs["arch"] = traitsOf(image.arch).name;
   if (build != nullptr) {
     auto packages = build->packages;
     std::sort(packages.begin(), packages.end());
@@ -305,8 +323,11 @@ std::string imageKey(const inventory::Image& image) {
   return io::sha256Hex(jsonText(inputs));
 }
 
-std::string ramOsKey() {
-  return io::sha256Hex(fmt::format("{} {}", kBuildVersion, recipeDigest("ramos")));
+std::string ramOsKey(Architecture architecture) {
+  auto inputs = fmt::format("{} {}", kBuildVersion, recipeDigest("ramos"));
+  if (architecture != Architecture::Amd64)
+    inputs += fmt::format(" {}", traitsOf(architecture).name);
+  return io::sha256Hex(inputs);
 }
 
 std::unique_ptr<ImageStore> openImageStore(ImageStoreOptions options,

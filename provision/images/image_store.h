@@ -2,6 +2,7 @@
 // Images: built or imported once, packed (zstd chunks + signed index), found by digest.
 #pragma once
 
+#include "base/architecture.h"
 #include "base/async/task.h"
 #include "base/io/crypto.h"
 #include "base/io/http.h"
@@ -33,7 +34,18 @@ struct PackedImage {
 /// The RAM OS: a kernel and an initrd; the agent travels beside it in a small initrd of its own.
 struct RamOs {
   std::filesystem::path kernel, initrd, agent_initrd;
+  /// The signed loaders that start it from the network, where it is for another processor than the
+  /// controller's packages; else empty.
+  std::filesystem::path shim = {}, grub = {};
 };
+
+/// What is said where there is none.
+inline std::string noRamOs(Architecture architecture) {
+  const auto which = architecture == Architecture::Amd64
+                         ? std::string()
+                         : std::string(" for ") + traitsOf(architecture).name;
+  return "the RAM OS" + which + " is not built; run `muster image build`";
+}
 
 class ImageStore {
  public:
@@ -51,17 +63,19 @@ class ImageStore {
                             std::function<void(std::string_view)> say) {
     return build(image, std::move(say), "");
   }
-  virtual Result<std::optional<RamOs>> findRamOs() const = 0;
-  virtual Result<RamOs> buildRamOs(std::function<void(std::string_view)> say) = 0;
+  virtual Result<std::optional<RamOs>> findRamOs(Architecture architecture) const = 0;
+  virtual Result<RamOs> buildRamOs(Architecture architecture,
+                                   std::function<void(std::string_view)> say) = 0;
   /// GET /images/DIGEST/{index.json,pack}, of live images {vmlinuz,modules.img} too;
-  /// /ramos/{vmlinuz,initrd.img,agent.img}
+  /// /ramos/{vmlinuz,initrd.img,agent.img}, of arm64 below /ramos/arm64/
   virtual std::vector<io::Route> routes() const = 0;
 };
 
 struct ImageStoreOptions {
   std::filesystem::path
       cache;  ///< ~/.cache/muster: built file systems and packs, keyed by inputs; shared by states
-  std::filesystem::path agent_binary;  ///< muster-agent to put into RAM OS
+  std::filesystem::path agent_binary;  ///< muster-agent to put into RAM OS; of another processor
+                                       ///< it is in a folder of its own beside it (agentFor)
   io::SigningKey key;                  ///< signs indexes
   Workers* workers =
       nullptr;  ///< for what requests need read; none: it is read at once. They outlive the store

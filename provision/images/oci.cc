@@ -4,14 +4,17 @@
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/json_input.h"
+#include "base/printable.h"
 #include "provision/images/archive.h"
 #include "provision/images/image_entry.h"
 #include "provision/images/image_import.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <set>
 
 namespace muster::provision {
 
@@ -23,6 +26,7 @@ namespace {
 constexpr std::size_t kMaxJsonBytes = 4u << 20;
 constexpr std::size_t kMaxLayers = 512;
 constexpr int kMaxNesting = 3;
+constexpr std::size_t kMaxNamed = 8, kMaxNameBytes = 32;  ///< in a message
 constexpr std::string_view kDigestPrefix = "sha256:";
 
 std::string text(const json& object, const char* key) {
@@ -55,23 +59,34 @@ Result<json> readJson(const fs::path& file) {
   return object;
 }
 
-bool forThisMachine(const json& descriptor) {
-  const json platform = descriptor.value("platform", json::object());
-  const std::string architecture = text(platform, "architecture");
-  return architecture.empty() || architecture == "amd64";
+/// Empty: it names none, as archives of one image do.
+std::string architectureOf(const json& descriptor) {
+  return text(descriptor.value("platform", json::object()), "architecture");
+}
+
+/// For messages: what is there instead. The words are foreign.
+std::string architecturesOf(const json& manifests) {
+  std::set<std::string> names;
+  for (const json& entry : manifests)
+    if (entry.is_object() && names.size() < kMaxNamed)
+      names.insert(printable(architectureOf(entry)).substr(0, kMaxNameBytes));
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 /// From index.json, through an index of platforms when there is one, to the image's manifest.
-Result<json> manifestOf(const fs::path& layout) {
+Result<json> manifestOf(const fs::path& layout, const ArchitectureTraits& wanted) {
   TRY(object, readJson(layout / "index.json"));
   for (int depth = 0; depth < kMaxNesting; ++depth) {
     const json manifests = object.value("manifests", json());
     if (!manifests.is_array()) return object;
-    const auto chosen = std::find_if(manifests.begin(), manifests.end(), [](const json& entry) {
-      return entry.is_object() && forThisMachine(entry);
+    const auto chosen = std::find_if(manifests.begin(), manifests.end(), [&](const json& entry) {
+      if (!entry.is_object()) return false;
+      const auto architecture = architectureOf(entry);
+      return architecture.empty() || architecture == wanted.name;
     });
     if (chosen == manifests.end())
-      return fail(ErrorCode::InvalidInput, "it holds no image for amd64");
+      return fail(ErrorCode::InvalidInput, fmt::format("it holds no image for {}, only for {}",
+                                                       wanted.name, architecturesOf(manifests)));
     TRY(blob, blobOf(layout, *chosen));
     TRY(next, readJson(blob));
     object = std::move(next);
@@ -81,11 +96,12 @@ Result<json> manifestOf(const fs::path& layout) {
 
 }  // namespace
 
-Result<void> extractOci(const fs::path& archive, const fs::path& work, const fs::path& root) {
+Result<void> extractOci(const fs::path& archive, const fs::path& work, const fs::path& root,
+                        Architecture architecture) {
   const fs::path layout = work / "oci";
   TRY_OK(io::makeDirs(layout));
   TRY_OK(extractFiles(archive, layout));
-  auto manifest = manifestOf(layout);
+  auto manifest = manifestOf(layout, traitsOf(architecture));
   if (!manifest) return fail(std::move(manifest).error().within(archive.string()));
   const json layers = manifest->value("layers", json());
   if (!layers.is_array() || layers.empty() || layers.size() > kMaxLayers)

@@ -30,17 +30,18 @@ class PackageBuilder final : public SystemBuilder {
   Result<void> buildRootFs(const inventory::Image& image, const std::filesystem::path& work,
                            const std::filesystem::path& image_file, const Say& say) override {
     if (const auto* import = std::get_if<inventory::ImageImport>(&image.source))
-      return importImage(*import, image.kind, work, image_file, say);
+      return importImage(*import, image.kind, work, image_file, say, image.arch);
     const auto& build = std::get<inventory::ImageBuild>(image.source);
     const auto recipes = work / "recipes", root = work / "root";
     TRY_OK(writeRecipes(recipes));
     const bool live = image.kind == inventory::ImageKind::Live;
     const auto since = static_cast<std::int64_t>(std::time(nullptr));
     const bool dnf = !build.release.empty(), ssh = !image.authorized_keys.empty();
+    TRY_OK(checkRunsProgramsOf(image.arch));
     const Step install(say, fmt::format("{}: installing the packages of {}", image.name,
                                         dnf ? "release " + build.release : build.suite));
     TRY_OK(dnf ? installDnfSystem({build, dnfPackagesOf(build, ssh), root, recipes, work})
-               : installApt(build, ssh, live, recipes, work));
+               : installApt(image, ssh, recipes, work));
     install.done();
     TRY_OK(checkStarts(root, image));
 
@@ -51,24 +52,38 @@ class PackageBuilder final : public SystemBuilder {
     return {};
   }
 
-  Result<void> buildRamOs(const std::filesystem::path& work, const std::filesystem::path& out,
-                          const Say& say) override {
+  Result<void> buildRamOs(Architecture architecture, const std::filesystem::path& work,
+                          const std::filesystem::path& out, const Say& say) override {
     const auto recipes = work / "recipes", root = work / "root";
     TRY_OK(writeRecipes(recipes));
-    const Step install(say, "RAM OS: installing packages");
-    TRY_OK(installAptSystem(
-        {.variant = "essential",
-         .suite = kRamOsSuite,
-         .packages = recipeLines("ramos/packages"),
-         .lines = hostDebianLines("/etc/apt", kRamOsSuite),
-         .options = {"--customize-hook=" + (recipes / "ramos/customize.sh").string()},
-         .env = {{"INITRD", "No"}},
-         .root = root,
-         .recipes = recipes,
-         .out = out}));
+    const std::string name = fmt::format("RAM OS for {}", traitsOf(architecture).name);
+    const Step install(say, name + ": installing packages");
+    const auto hook = [&recipes](const char* when, const char* script) {
+      return fmt::format("--{}-hook={}", when, (recipes / script).string());
+    };
+    AptSystem system{.variant = "essential",
+                     .suite = kRamOsSuite,
+                     .packages = packagesFor(architecture, recipeLines("ramos/packages")),
+                     .lines = hostDebianLines("/etc/apt", kRamOsSuite),
+                     .options = {},
+                     .env = {{"INITRD", "No"}, {"MUSTER_ARCH", traitsOf(architecture).name}},
+                     .root = root,
+                     .recipes = recipes,
+                     .out = out,
+                     .architecture = architecture,
+                     .unpack_only = architecture != kBuiltFor};
+    if (system.unpack_only) {
+      system.variant = "extract";  // whose last hook is of this name
+      system.options = {hook("setup", "ramos/merged-usr.sh"),
+                        hook("extract", "ramos/configure-unpacked.sh"),
+                        hook("extract", "ramos/customize.sh")};
+    } else {
+      system.options = {hook("customize", "ramos/customize.sh")};
+    }
+    TRY_OK(installAptSystem(std::move(system)));
     install.done();
 
-    const Step pack(say, "RAM OS: packing");
+    const Step pack(say, name + ": packing");
     io::Command command{.program = (recipes / "ramos/pack.sh").string(),
                         .args = {root.string(), (out / "initrd.img").string()}};
     command.timeout = kPackLimit;
@@ -85,17 +100,18 @@ class PackageBuilder final : public SystemBuilder {
                                   const inventory::Image& image) {
     const auto tree = openFolderTree(root);
     Obstacles obstacles;
-    if (image.kind != inventory::ImageKind::Live) obstacles = kernelObstacles(*tree);
-    const auto userspace = userspaceObstacles(*tree);
+    if (image.kind != inventory::ImageKind::Live) obstacles = kernelObstacles(*tree, image.arch);
+    const auto userspace = userspaceObstacles(*tree, image.arch);
     obstacles.insert(obstacles.end(), userspace.begin(), userspace.end());
     if (auto starts = refuseObstacles(obstacles); !starts)
       return fail(std::move(starts).error().within("image " + image.name));
     return {};
   }
-  static Result<void> installApt(const inventory::ImageBuild& build, bool ssh, bool live,
+  static Result<void> installApt(const inventory::Image& image, bool ssh,
                                  const std::filesystem::path& recipes,
                                  const std::filesystem::path& work) {
-    TRY(packages, aptPackagesOf(build, ssh));
+    const auto& build = std::get<inventory::ImageBuild>(image.source);
+    TRY(packages, aptPackagesOf(build, ssh, image.arch));
     TRY(lines, aptLinesOf(build));
     AptSystem system{.variant = "minbase",
                      .suite = build.suite,
@@ -105,11 +121,12 @@ class PackageBuilder final : public SystemBuilder {
                      .env = {},
                      .root = work / "root",
                      .recipes = recipes,
-                     .out = work};
+                     .out = work,
+                     .architecture = image.arch};
     system.options = {"--dpkgopt=" + (recipes / "node/modules-left-out.cfg").string(),
                       "--essential-hook=" + (recipes / "node/essential.sh").string(),
                       "--customize-hook=" + (recipes / "node/customize.sh").string()};
-    if (live) system.env["INITRD"] = "No";
+    if (image.kind == inventory::ImageKind::Live) system.env["INITRD"] = "No";
     return installAptSystem(std::move(system));
   }
 };

@@ -11,9 +11,11 @@ namespace muster::provision {
 
 namespace fs = std::filesystem;
 
-RamOsCache::RamOsCache(fs::path cache, fs::path agent_binary, WorkOut files, Now now)
+RamOsCache::RamOsCache(fs::path cache, Architecture architecture, fs::path agent_binary,
+                       WorkOut files, Now now)
     : cache_(std::move(cache)),
       agent_binary_(std::move(agent_binary)),
+      architecture_(architecture),
       files_(std::move(files)),
       now_(std::move(now)) {}
 
@@ -59,7 +61,7 @@ Result<RamOs> RamOsCache::present() {
     state = stateOf(sources);  // before they are read: one that changes meanwhile makes this answer
                                // end at the next look
     TRY(digest, agentFilesDigest(files));
-    return ramOsAt(cache_, digest);
+    return ramOsAt(cache_, architecture_, digest);
   };
   auto answer = work();
   known_.emplace(Known{std::move(answer), std::move(state), std::move(sources), now_()});

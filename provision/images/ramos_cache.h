@@ -23,8 +23,9 @@ class RamOsCache {
       std::function<Result<std::vector<AgentFile>>(const std::filesystem::path& agent_binary)>;
   using Now = std::function<std::chrono::steady_clock::time_point()>;
   /// `files`: what belongs to the agent (agentFiles). `now`: for tests.
-  RamOsCache(std::filesystem::path cache, std::filesystem::path agent_binary,
-             WorkOut files = agentFiles, Now now = std::chrono::steady_clock::now);
+  RamOsCache(std::filesystem::path cache, Architecture architecture,
+             std::filesystem::path agent_binary, WorkOut files = agentFiles,
+             Now now = std::chrono::steady_clock::now);
 
   /// Blocking when it is not known yet or a file has changed. Errors: as agentFiles; kept for a
   /// moment, so that they are not worked out again and again
@@ -47,6 +48,7 @@ class RamOsCache {
   bool holds(Known& known) const;
 
   const std::filesystem::path cache_, agent_binary_;
+  const Architecture architecture_;
   const WorkOut files_;
   const Now now_;
   std::mutex mutex_;

@@ -61,16 +61,21 @@ std::uint64_t bytesBelow(const fs::path& folder) {
 
 }  // namespace
 
-Result<RamOs> presentRamOs(const ImageStoreOptions& options) {
-  TRY(files, agentFiles(options.agent_binary));
+Result<RamOs> presentRamOs(const ImageStoreOptions& options, Architecture architecture) {
+  TRY(files, agentFiles(agentFor(options.agent_binary, architecture)));
   TRY(agent_digest, agentFilesDigest(files));
-  return ramOsAt(options.cache, agent_digest);
+  return ramOsAt(options.cache, architecture, agent_digest);
 }
 
-RamOs ramOsAt(const fs::path& cache, const std::string& agent_digest) {
-  const fs::path all = cache / "ramos", system = all / ramOsKey();
-  return {system / "vmlinuz", system / "initrd.img",
-          all / (std::string(kAgent) + agent_digest) / "agent.img"};
+RamOs ramOsAt(const fs::path& cache, Architecture architecture, const std::string& agent_digest) {
+  const fs::path all = cache / "ramos", system = all / ramOsKey(architecture);
+  RamOs ram_os{system / "vmlinuz", system / "initrd.img",
+               all / (std::string(kAgent) + agent_digest) / "agent.img"};
+  if (architecture == Architecture::Arm64) {
+    ram_os.shim = system / "shim.efi";
+    ram_os.grub = system / "grub.efi";
+  }
+  return ram_os;
 }
 
 Result<RamOsUse> RamOsUse::hold(const fs::path& set) {
@@ -78,14 +83,16 @@ Result<RamOsUse> RamOsUse::hold(const fs::path& set) {
   return RamOsUse(std::move(fd));
 }
 
-std::vector<RamOsSet> keptRamOs(const fs::path& cache, const RamOs& present) {
+std::vector<RamOsSet> keptRamOs(const fs::path& cache, const std::vector<RamOs>& present) {
   std::vector<RamOsSet> sets;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(cache / "ramos", error)) {
     const auto& folder = entry.path();
     if (!entry.is_directory(error) || !isSet(folder.filename().string())) continue;
     RamOsSet set{folder, bytesBelow(folder), ""};
-    if (folder == present.kernel.parent_path() || folder == present.agent_initrd.parent_path())
+    if (std::ranges::any_of(present, [&folder](const RamOs& each) {
+          return folder == each.kernel.parent_path() || folder == each.agent_initrd.parent_path();
+        }))
       set.why = "this muster boots machines from it";
     else if (const auto use = fs::exists(beside(folder, ".use"), error)
                                   ? openUse(folder, LOCK_EX | LOCK_NB)

@@ -4,6 +4,7 @@
 // image_cache.h
 #pragma once
 
+#include "base/architecture.h"
 #include "base/io/files.h"
 #include "base/result.h"
 
@@ -18,9 +19,10 @@ struct RamOs;
 
 /// Where this muster's RAM OS lies, or will when it is built. Errors: NotFound (no agent beside
 /// muster, a library of its)
-Result<RamOs> presentRamOs(const ImageStoreOptions& options);
+Result<RamOs> presentRamOs(const ImageStoreOptions& options, Architecture architecture);
 /// That of this muster with this agent (agentFilesDigest).
-RamOs ramOsAt(const std::filesystem::path& cache, const std::string& agent_digest);
+RamOs ramOsAt(const std::filesystem::path& cache, Architecture architecture,
+              const std::string& agent_digest);
 
 /// Held by a process that starts machines from a set, for as long as it lives: an armed node loads
 /// it from there. The kernel lets go of it.
@@ -39,7 +41,8 @@ struct RamOsSet {
   std::string why;  ///< somebody needs it; empty: nobody
 };
 /// In the order of their folders.
-std::vector<RamOsSet> keptRamOs(const std::filesystem::path& cache, const RamOs& present);
+std::vector<RamOsSet> keptRamOs(const std::filesystem::path& cache,
+                                const std::vector<RamOs>& present);
 
 /// Under its lock, and not if somebody began to use it meanwhile. Errors: Conflict (in use,
 /// mounted), Internal

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/images/startable.h"
 
+#include "provision/images/disk_check.h"
+
 #include <archive.h>
 #include <archive_entry.h>
 #include <fmt/format.h>
@@ -10,6 +12,7 @@
 #include <charconv>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <set>
 
@@ -24,9 +27,8 @@ constexpr std::size_t kMaxLibraries = 256;
 constexpr const char* kInit = "sbin/init";
 constexpr std::string_view kSystemd = "/systemd/systemd";
 /// Where the loaders of the distributions look, beside what /etc/ld.so.conf.d names.
-constexpr const char* kLibraryFolders[] = {
-    "lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "lib64", "usr/lib64", "lib", "usr/lib",
-    "usr/local/lib",        "usr/local/lib64"};
+constexpr const char* kLibraryFolders[] = {"lib64",   "usr/lib64",     "lib",
+                                           "usr/lib", "usr/local/lib", "usr/local/lib64"};
 
 std::string folderOf(const std::string& path) {
   const auto slash = path.rfind('/');
@@ -50,19 +52,22 @@ Result<std::string> contentOf(const FileTree& tree, const std::string& path, std
 }
 
 /// A program or library for this architecture.
-Result<ElfFile> programOf(const FileTree& tree, const std::string& path, std::string* real) {
+Result<ElfFile> programOf(const FileTree& tree, const std::string& path,
+                          const ArchitectureTraits& wanted, std::string* real) {
   TRY(content, contentOf(tree, path, kMaxProgramBytes, real));
   auto elf = parseElf(content);
   if (!elf) return fail(std::move(elf).error().within("/" + *real));
-  if (!elf->is_64_bit || elf->machine != kElfX86_64)
+  if (!elf->is_64_bit || elf->machine != wanted.elf_machine)
     return fail(ErrorCode::InvalidInput,
-                fmt::format("/{} is for {}, not for x86-64: the image is for another architecture",
-                            *real, elfMachineName(elf->machine)));
+                fmt::format("/{} is for {}, not for {}: the image is for another architecture",
+                            *real, elfMachineName(elf->machine), wanted.machine));
   return elf;
 }
 
-std::vector<std::string> libraryFolders(const FileTree& tree) {
-  std::vector<std::string> folders(std::begin(kLibraryFolders), std::end(kLibraryFolders));
+std::vector<std::string> libraryFolders(const FileTree& tree, const ArchitectureTraits& wanted) {
+  std::vector<std::string> folders{std::string("lib/") + wanted.library_folder,
+                                   std::string("usr/lib/") + wanted.library_folder};
+  folders.insert(folders.end(), std::begin(kLibraryFolders), std::end(kLibraryFolders));
   std::vector<std::string> files{"etc/ld.so.conf"};
   if (const auto folder = tree.resolve("etc/ld.so.conf.d"))
     for (const auto& name : tree.list(*folder)) files.push_back(*folder + "/" + name);
@@ -107,6 +112,7 @@ std::vector<std::string> ownFolders(const ElfFile& elf, const std::string& path)
 /// Everything that init needs before it runs its first line.
 struct Walk {
   const FileTree& tree;
+  const ArchitectureTraits& wanted;
   std::vector<std::string> folders;
   std::set<std::string> seen = {};
   Obstacles obstacles = {};
@@ -125,7 +131,7 @@ struct Walk {
           continue;
         }
         std::string real;
-        auto library = programOf(tree, *found, &real);
+        auto library = programOf(tree, *found, wanted, &real);
         if (!library) {
           obstacles.push_back(library.error().str());
           continue;
@@ -187,11 +193,12 @@ void addDistribution(const FileTree& tree, Obstacles& obstacles) {
 
 }  // namespace
 
-Obstacles userspaceObstacles(const FileTree& tree) {
+Obstacles userspaceObstacles(const FileTree& tree, Architecture architecture) {
+  const auto& wanted = traitsOf(architecture);
   std::string real;
-  auto init = programOf(tree, kInit, &real);
+  auto init = programOf(tree, kInit, wanted, &real);
   if (!init) return {fmt::format("no /{} that could start: {}", kInit, init.error().str())};
-  Walk walk{.tree = tree, .folders = libraryFolders(tree)};
+  Walk walk{.tree = tree, .wanted = wanted, .folders = libraryFolders(tree, wanted)};
   if (!("/" + real).ends_with(kSystemd) && !isSystemd(tree, real))
     walk.obstacles.push_back(
         fmt::format("its /{} is /{}, not systemd, which starts muster's agent", kInit, real));
@@ -201,7 +208,7 @@ Obstacles userspaceObstacles(const FileTree& tree) {
     walk.obstacles.push_back(fmt::format("/{} names no loader: it is no program", real));
   } else {
     std::string loader;
-    if (auto found = programOf(tree, init->interpreter, &loader); !found)
+    if (auto found = programOf(tree, init->interpreter, wanted, &loader); !found)
       walk.obstacles.push_back(
           fmt::format("the loader of its programs is missing: {}", found.error().str()));
   }
@@ -211,7 +218,64 @@ Obstacles userspaceObstacles(const FileTree& tree) {
   return std::move(walk.obstacles);
 }
 
-Result<void> checkKernelImage(std::string_view content) {
+namespace {
+
+constexpr std::string_view kArm64Magic = "ARM\x64";
+constexpr std::size_t kArm64MagicOffset = 0x38, kArm64SizeOffset = 0x10;
+
+bool isArm64Kernel(std::string_view content) {
+  return content.size() >= kArm64MagicOffset + kArm64Magic.size() &&
+         content.substr(kArm64MagicOffset, kArm64Magic.size()) == kArm64Magic;
+}
+
+Result<std::string> unpackedKernel(std::string_view content) {
+  using Handle = std::unique_ptr<archive, decltype(&archive_read_free)>;
+  const Handle in(archive_read_new(), archive_read_free);
+  archive_read_support_filter_gzip(in.get());
+  archive_read_support_format_raw(in.get());
+  archive_entry* entry = nullptr;
+  const auto damaged = [] {
+    return fail(ErrorCode::Corrupt, "it is damaged or cut short: it does not unpack");
+  };
+  if (archive_read_open_memory(in.get(), content.data(), content.size()) != ARCHIVE_OK ||
+      archive_read_next_header(in.get(), &entry) < ARCHIVE_WARN)
+    return damaged();
+  if (archive_filter_count(in.get()) != 2)  // libarchive would unpack both, a boot loader one
+    return fail(ErrorCode::InvalidInput, "it is packed twice");
+  std::string unpacked, piece(1u << 20, '\0');
+  for (;;) {
+    const auto got = archive_read_data(in.get(), piece.data(), piece.size());
+    if (got < 0) return damaged();
+    if (got == 0) return unpacked;
+    unpacked.append(piece, 0, static_cast<std::size_t>(got));
+    if (unpacked.size() > kMaxKernelBytes)
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("it unpacks to more than {} MiB", kMaxKernelBytes >> 20));
+  }
+}
+
+/// `image_size` counts memory behind the file, too; whether the file is whole the sections of its
+/// UEFI program say. Without one no firmware of such machines could start it.
+Result<void> checkArm64Kernel(std::string_view content) {
+  if (content.starts_with("\x1f\x8b")) {
+    TRY(unpacked, unpackedKernel(content));
+    return checkArm64Kernel(unpacked);
+  }
+  if (content.size() > 0x206 && content.substr(0x202, 4) == "HdrS")
+    return fail(ErrorCode::InvalidInput, "it is a kernel for x86, not for AArch64");
+  if (!isArm64Kernel(content))
+    return fail(ErrorCode::InvalidInput, "it is no kernel for AArch64 (no Image)");
+  std::uint64_t size = 0;
+  std::memcpy(&size, content.data() + kArm64SizeOffset, sizeof size);
+  if (size == 0)
+    return fail(ErrorCode::InvalidInput, "its header has no size: it is older than Linux 3.17");
+  return checkEfiProgram(content, Architecture::Arm64);
+}
+
+}  // namespace
+
+Result<void> checkKernelImage(std::string_view content, Architecture architecture) {
+  if (architecture == Architecture::Arm64) return checkArm64Kernel(content);
   constexpr std::size_t kBootFlag = 0x1fe, kMagic = 0x202, kLoadFlags64 = 0x236;
   constexpr std::size_t kHeaderEnd = 0x268, kSetupSectors = 0x1f1, kSystemBytes = 0x1f4;
   if (content.size() < kHeaderEnd || content.substr(kMagic, 4) != "HdrS" ||
@@ -323,9 +387,16 @@ Result<void> checkCompressed(std::string_view content) {
   return {};
 }
 
+using Check = std::function<Result<void>(std::string_view)>;
+
+Check kernelCheck(Architecture architecture) {
+  return
+      [architecture](std::string_view content) { return checkKernelImage(content, architecture); };
+}
+
 /// Reads a file by a path that may be a link, and hands it to its check.
 void addFile(const FileTree& tree, const std::string& path, const char* what, const char* advice,
-             std::size_t max_bytes, Result<void> (*check)(std::string_view), Obstacles& obstacles) {
+             std::size_t max_bytes, const Check& check, Obstacles& obstacles) {
   std::string real = path;
   const auto content = contentOf(tree, path, max_bytes, &real);
   if (!content) {
@@ -353,16 +424,17 @@ Result<void> checkInitrd(std::string_view content) {
   }
 }
 
-Obstacles kernelObstacles(const FileTree& tree) {
+Obstacles kernelObstacles(const FileTree& tree, Architecture architecture) {
   Obstacles obstacles;
   addFile(tree, "vmlinuz", "kernel", "; install a kernel into it (muster starts /vmlinuz)",
-          kMaxKernelBytes, checkKernelImage, obstacles);
+          kMaxKernelBytes, kernelCheck(architecture), obstacles);
   addFile(tree, "initrd.img", "initrd", "; create it with the kernel (muster starts /initrd.img)",
           kMaxInitrdBytes, checkInitrd, obstacles);
   return obstacles;
 }
 
-Obstacles bootFolderObstacles(const FileTree& tree, const std::string& folder) {
+Obstacles bootFolderObstacles(const FileTree& tree, const std::string& folder,
+                              Architecture architecture) {
   Obstacles obstacles;
   const auto real = tree.resolve(folder);
   const auto names = real ? tree.list(*real) : std::vector<std::string>();
@@ -370,8 +442,8 @@ Obstacles bootFolderObstacles(const FileTree& tree, const std::string& folder) {
     const char* what;
     std::vector<std::string_view> prefixes;
     std::size_t max_bytes;
-    Result<void> (*check)(std::string_view);
-  } kinds[] = {{"kernel", {"vmlinuz"}, kMaxKernelBytes, checkKernelImage},
+    Check check;
+  } kinds[] = {{"kernel", {"vmlinuz"}, kMaxKernelBytes, kernelCheck(architecture)},
                {"initrd", {"initrd", "initramfs"}, kMaxInitrdBytes, checkInitrd}};
   for (const auto& kind : kinds) {
     bool good = false;

@@ -4,6 +4,7 @@
 // image is kept, not on a wiped node (docs/adr/0229).
 #pragma once
 
+#include "base/architecture.h"
 #include "base/elf.h"
 #include "provision/images/file_tree.h"
 
@@ -21,21 +22,24 @@ inline constexpr GlibcVersion kOldestGlibc{2, 28};
 using Obstacles = std::vector<std::string>;
 
 /// init (systemd) and every library that it needs, their architecture, and the C library's release.
-Obstacles userspaceObstacles(const FileTree& tree);
+Obstacles userspaceObstacles(const FileTree& tree, Architecture architecture);
 
 /// /vmlinuz and /initrd.img, which muster's boot loader starts.
-Obstacles kernelObstacles(const FileTree& tree);
+Obstacles kernelObstacles(const FileTree& tree, Architecture architecture);
 
 /// A kernel and an initrd somewhere in a boot folder ("boot", or "" of a file system of its own),
 /// as a boot loader that is not muster's would start them.
-Obstacles bootFolderObstacles(const FileTree& tree, const std::string& folder);
+Obstacles bootFolderObstacles(const FileTree& tree, const std::string& folder,
+                              Architecture architecture);
 
 /// Errors: InvalidInput (all obstacles, in one text), where there are any
 Result<void> refuseObstacles(const Obstacles& obstacles);
 
+/// Of arm64 plain or compressed with gzip, as Ubuntu has it: muster's boot loader unpacks that.
 /// Errors: InvalidInput (for another architecture, no kernel), Corrupt (cut short)
-/// Source: Documentation/arch/x86/boot.rst of the kernel, "The Real-Mode Kernel Header"
-Result<void> checkKernelImage(std::string_view content);
+/// Source: Documentation/arch/x86/boot.rst of the kernel, "The Real-Mode Kernel Header";
+/// Documentation/arch/arm64/booting.rst, "Call the kernel image"
+Result<void> checkKernelImage(std::string_view content, Architecture architecture);
 
 /// Archives one after the other, the last one compressed or not, to their end.
 /// Errors: InvalidInput (nothing that a kernel unpacks), Corrupt (cut short)

@@ -3,6 +3,7 @@
 // in its place.
 #pragma once
 
+#include "base/architecture.h"
 #include "base/result.h"
 #include "inventory/model/fwd.h"
 
@@ -30,8 +31,9 @@ class SystemBuilder {
   /// root), Unavailable (mirror), Internal (a tool failed, its words are quoted)
   virtual Result<void> buildRootFs(const inventory::Image& image, const std::filesystem::path& work,
                                    const std::filesystem::path& image_file, const Say& say) = 0;
-  /// Writes `out`/vmlinuz and `out`/initrd.img.
-  virtual Result<void> buildRamOs(const std::filesystem::path& work,
+  /// Writes `out`/vmlinuz and `out`/initrd.img; of arm64 also `out`/shim.efi and `out`/grub.efi, by
+  /// which its firmware boots from the network.
+  virtual Result<void> buildRamOs(Architecture architecture, const std::filesystem::path& work,
                                   const std::filesystem::path& out, const Say& say) = 0;
 };
 

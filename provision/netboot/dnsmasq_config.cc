@@ -18,17 +18,21 @@ namespace {
 constexpr const char* kLeaseTime = "1h";
 constexpr int kMaxLeases = 65536;  // dnsmasq gives up at 1,000 of its own
 
-/// Option 93 (RFC 4578) of firmware that Debian's iPXE binaries fit. 7 and 9 are both in use for
-/// x86-64 UEFI.
+/// Option 93 of firmware that boots by TFTP. 7 and 9 are both in use for x86-64 UEFI. Debian's iPXE
+/// binaries fit all but arm64's, which gets shim.
+/// Source: RFC 4578; IANA, "Processor Architecture Types" of DHCPv6 parameters
 struct ClientArch {
   int number;
   const char* tag;
   const char* service;  ///< dnsmasq's name in pxe-service
 };
-constexpr ClientArch kArchs[] = {
-    {0, "bios", "x86PC"}, {7, "uefi", "BC_EFI"}, {9, "uefi", "X86-64_EFI"}};
+constexpr ClientArch kArchs[] = {{0, "bios", "x86PC"},
+                                 {7, "uefi", "BC_EFI"},
+                                 {9, "uefi", "X86-64_EFI"},
+                                 {11, "arm64", "ARM64_EFI"}};
 
-constexpr int kHttpArch = 16;  // x86-64 UEFI that boots by HTTP
+/// Of firmware that boots by HTTP.
+constexpr int kHttpArch = 16, kHttpArchArm64 = 19;
 
 std::string bootUrl(const inventory::Network& network, const DnsmasqSite& site) {
   // netX is the interface that iPXE boots from; net0 need not be.
@@ -44,10 +48,13 @@ std::string httpBoot(const inventory::Network& network, const DnsmasqSite& site)
   const auto base = fmt::format("http://{}:{}", network.controller.str(), site.http_port);
   return fmt::format(
       "dhcp-match=set:http,option:client-arch,{0}\n"
+      "dhcp-match=set:http-arm64,option:client-arch,{3}\n"
       "dhcp-boot=tag:!ipxe,tag:http,tag:!secure,{1}{2}\n"
       "dhcp-boot=tag:!ipxe,tag:http,tag:secure,{1}/boot/nothing\n"
-      "dhcp-option-force=tag:!ipxe,tag:http,60,HTTPClient\n",
-      kHttpArch, base, kIpxeUefiRoute);
+      "dhcp-boot=tag:!ipxe,tag:http-arm64,{1}/boot/nothing\n"
+      "dhcp-option-force=tag:!ipxe,tag:http,60,HTTPClient\n"
+      "dhcp-option-force=tag:!ipxe,tag:http-arm64,60,HTTPClient\n",
+      kHttpArch, base, kIpxeUefiRoute, kHttpArchArm64);
 }
 
 /// `tag`: "" for the controller's own part of the network, else what dnsmasq sets for requests from
@@ -100,7 +107,10 @@ std::string firstFiles(const inventory::Network& network) {
   }
   out += fmt::format("dhcp-boot=tag:!ipxe,tag:bios{},{}\n", elsewhere, kIpxeBios);
   out += fmt::format("dhcp-boot=tag:!ipxe,tag:uefi,tag:!secure{},{}\n", elsewhere, kIpxeUefi);
-  return out + fmt::format("dhcp-boot=tag:!ipxe,tag:uefi,tag:secure,{}\n", kShim);
+  return out + fmt::format(
+                   "dhcp-boot=tag:!ipxe,tag:uefi,tag:secure,{}\n"
+                   "dhcp-boot=tag:!ipxe,tag:arm64,{}\n",
+                   kShim, kShimArm64);
 }
 
 /// Sole DHCP server (also behind relays): the boot file is part of the lease.
@@ -116,6 +126,8 @@ std::string leaseMode(const inventory::Cluster& cluster, const DnsmasqSite& site
   out += fmt::format("dhcp-lease-max={}\n", kMaxLeases);
   return out;
 }
+
+bool isArm64(const ClientArch& arch) { return std::string_view(arch.tag) == "arm64"; }
 
 std::string_view fileOf(const ClientArch& arch) {
   return std::string_view(arch.tag) == "bios" ? kIpxeBios : kIpxeUefi;
@@ -137,10 +149,15 @@ std::string proxyMode(const inventory::Cluster& cluster, const DnsmasqSite& site
     if (!server.tftp) continue;
     elsewhere += ",tag:!" + bootTag(server);
     for (const auto& arch : kArchs)
-      out += service("tag:!ipxe,tag:!secure,tag:" + bootTag(server), arch, fileOf(arch)) + "," +
-             server.tftp->str() + "\n";
+      if (!isArm64(arch))
+        out += service("tag:!ipxe,tag:!secure,tag:" + bootTag(server), arch, fileOf(arch)) + "," +
+               server.tftp->str() + "\n";
   }
   for (const auto& arch : kArchs) {
+    if (isArm64(arch)) {
+      out += service("tag:!ipxe", arch, kShimArm64) + "\n";
+      continue;
+    }
     const bool bios = fileOf(arch) == kIpxeBios;
     out += service("tag:!ipxe,tag:!secure" + elsewhere, arch, fileOf(arch)) + "\n";
     if (!bios) out += service("tag:!ipxe,tag:secure", arch, kShim) + "\n";

@@ -2,8 +2,8 @@
 // dnsmasq's configuration, rendered from the inventory. Pure.
 //
 // Plain PXE firmware gets iPXE by TFTP, UEFI HTTP boot by HTTP; iPXE (option 175 or user class)
-// gets the URL of its boot script. Nodes with Secure Boot get shim instead, which loads GRUB, and
-// both ask TFTP only (tftp_folder.h).
+// gets the URL of its boot script. Nodes with Secure Boot, and all with arm64, get shim instead,
+// which loads GRUB, and both ask TFTP only (tftp_folder.h).
 #pragma once
 
 #include "inventory/model/fwd.h"
@@ -16,6 +16,7 @@ namespace muster::provision {
 
 inline constexpr const char* kDnsmasqUser = "dnsmasq";  ///< who it is when it is root no more
 inline constexpr const char* kShim = "shimx64.efi";
+inline constexpr const char* kShimArm64 = "shimaa64.efi";
 inline constexpr const char* kIpxeFolder = "/usr/lib/ipxe";
 inline constexpr const char* kIpxeBios = "undionly.kpxe";
 inline constexpr const char* kIpxeUefi = "ipxe.efi";

@@ -9,6 +9,10 @@
 
 namespace muster::provision {
 
+bool bootsBySignedLoaders(const inventory::Profile& profile) {
+  return profile.secure_boot || profile.arch == Architecture::Arm64;
+}
+
 Result<std::string> ramGrubScript(const inventory::Node& node, const inventory::Profile& profile,
                                   const RamBoot& boot) {
   TRY(words, kernelWords(node, profile, boot));

@@ -9,6 +9,10 @@ namespace muster::provision {
 inline constexpr const char* kRamOsFolder =
     "ramos";  ///< below the TFTP root: Debian's signed GRUB knows no HTTP
 
+/// Shim and GRUB instead of iPXE: where firmware checks signatures, and on arm64, for which Debian
+/// has no iPXE.
+bool bootsBySignedLoaders(const inventory::Profile& profile);
+
 /// Kernel and modules of a live image, below the TFTP root.
 inline std::string liveFolder(const std::string& digest) { return "images/" + digest; }
 

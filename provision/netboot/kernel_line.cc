@@ -32,7 +32,7 @@ Result<std::vector<std::string>> kernelWords(const inventory::Node& node,
       "muster.enrolment=" + boot.enrollment,
       "muster.node=" + node.name.str(),
       "muster.mac=" + node.mac.str(),
-      "console=ttyS0",
+      std::string("console=") + traitsOf(profile.arch).serial_console,
       "loglevel=4"};  // else the kernel writes over what the RAM OS says on the serial console
   if (!boot.live.empty()) words.push_back("muster.image=" + boot.live);
   words.insert(words.end(), profile.kernel_args.begin(), profile.kernel_args.end());

@@ -193,7 +193,8 @@ Result<void> DnsmasqNetboot::follow(const inventory::Cluster& cluster) {
     const auto* after = cluster.findNode(node.name);
     const bool same =
         after && node.mac == after->mac && node.address == after->address &&
-        cluster_->profileOf(node).secure_boot == cluster.profileOf(*after).secure_boot;
+        cluster_->profileOf(node).secure_boot == cluster.profileOf(*after).secure_boot &&
+        cluster_->profileOf(node).arch == cluster.profileOf(*after).arch;
     if (!same) disarm(node.name);
   }
   cluster_ = &cluster;
@@ -207,12 +208,11 @@ Result<void> DnsmasqNetboot::arm(const NodeName& name) {
     return fail(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", name.str()));
   if (const auto why = dnsmasq_.gaveUp())
     return fail(ErrorCode::Unavailable, "machines cannot boot from the network: " + *why);
-  TRY(ram_os, images_.findRamOs());
-  if (!ram_os)
-    return fail(ErrorCode::NotFound, "the RAM OS is not built; run `muster image build`");
+  const auto& profile = cluster_->profileOf(*node);
+  TRY(ram_os, images_.findRamOs(profile.arch));
+  if (!ram_os) return fail(ErrorCode::NotFound, noRamOs(profile.arch));
   TRY(enrollment, gateway_.openEnrollment(name, node->mac));
   const auto& network = cluster_->provisioning();
-  const auto& profile = cluster_->profileOf(*node);
   const auto* server = inventory::bootServerOf(network, node->rack, node->address);
   TRY(live, liveImageOf(profile));
   const RamBoot boot{
@@ -222,7 +222,7 @@ Result<void> DnsmasqNetboot::arm(const NodeName& name) {
       inventory::agentUrls(network, options_.https_port), options_.ca_fingerprint, enrollment,
       live ? live->digest : ""};
   disarm(name);
-  if (profile.secure_boot) {
+  if (bootsBySignedLoaders(profile)) {
     TRY(script, ramGrubScript(*node, profile, boot));
     const auto key = tftpKey(*node);
     TRY_OK(tftp_.arm(key, script, *ram_os, live ? &*live : nullptr));

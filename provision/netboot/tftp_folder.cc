@@ -35,6 +35,7 @@ constexpr Signed kSigned[] = {
     {"grubx64.efi", "/usr/lib/grub/x86_64-efi-signed/grubnetx64.efi.signed",
      "grub-efi-amd64-signed"},  // the name that shim asks for
 };
+constexpr const char* kGrubArm64 = "grubaa64.efi";  // the name that shim asks for
 constexpr std::size_t kSetNameDigits = 16;
 constexpr const char* kGrubConfig = "grub/grub.cfg";
 
@@ -92,20 +93,27 @@ Result<void> TftpFolder::start() {
 Result<void> TftpFolder::arm(const std::string& key, const std::string& grub_script,
                              const RamOs& ram_os, const PackedImage* live) {
   std::error_code error;
-  for (const auto& file : kSigned)
-    if (!fs::exists(file.original, error))
-      return fail(ErrorCode::NotFound, fmt::format("{} is missing; install the package {}",
-                                                   file.original, file.package));
+  std::vector<Original> originals{{"vmlinuz", ram_os.kernel},
+                                  {"initrd.img", ram_os.initrd},
+                                  {"agent.img", ram_os.agent_initrd}};
+  const bool brings_loaders = !ram_os.shim.empty();
+  if (brings_loaders) {
+    originals.push_back({kShimArm64, ram_os.shim});
+    originals.push_back({kGrubArm64, ram_os.grub});
+  } else {
+    for (const auto& file : kSigned)
+      if (!fs::exists(file.original, error))
+        return fail(ErrorCode::NotFound, fmt::format("{} is missing; install the package {}",
+                                                     file.original, file.package));
+  }
   std::string set;
-  for (const auto& file : {ram_os.kernel, ram_os.initrd, ram_os.agent_initrd}) {
-    TRY(digest, digestOf(file));
+  for (const auto& file : originals) {
+    TRY(digest, digestOf(file.from));
     set += digest;
   }
   const auto ramos =
       fmt::format("{}-{}", kRamOsFolder, io::sha256Hex(set).substr(0, kSetNameDigits));
-  TRY_OK(copyTo(ramos, {{"vmlinuz", ram_os.kernel},
-                        {"initrd.img", ram_os.initrd},
-                        {"agent.img", ram_os.agent_initrd}}));
+  TRY_OK(copyTo(ramos, originals));
   if (live)
     TRY_OK(copyTo(liveFolder(live->digest),
                   {{"vmlinuz", live->kernel}, {"modules.img", live->modules}}));
@@ -114,7 +122,12 @@ Result<void> TftpFolder::arm(const std::string& key, const std::string& grub_scr
   const auto folder = root_ / key, fresh = root_ / (key + ".new");
   fs::remove_all(fresh, error);
   TRY_OK(io::makeDirs(fresh / "grub", 0700));
-  for (const auto& file : kSigned) TRY_OK(link(file.original, fresh / file.name));
+  if (brings_loaders) {
+    for (const char* name : {kShimArm64, kGrubArm64})
+      TRY_OK(link(fs::path("..") / ramos / name, fresh / name));
+  } else {
+    for (const auto& file : kSigned) TRY_OK(link(file.original, fresh / file.name));
+  }
   TRY_OK(link(fs::path("..") / ramos, fresh / kRamOsFolder));
   TRY_OK(link(fs::path("..") / "images", fresh / "images"));
   TRY_OK(io::writeFileAtomic(fresh / kGrubConfig, grub_script, 0600));
@@ -160,7 +173,7 @@ void TftpFolder::disarm(const std::string& key) {
 }
 
 Result<void> TftpFolder::copyTo(const std::string& name_of_folder,
-                                std::initializer_list<Original> files) {
+                                const std::vector<Original>& files) {
   const auto folder = root_ / name_of_folder;
   TRY_OK(io::makeDirs(folder));
   for (const auto& [name, from] : files) {

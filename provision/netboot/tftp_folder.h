@@ -13,7 +13,8 @@
 //   came: starts it anew ramos-DIGEST/vmlinuz initrd.img agent.img          copies: dnsmasq may not
 //   read where the originals are images/DIGEST/vmlinuz modules.img                  copies, of live
 //   images 10.20.1.1/shimx64.efi grubx64.efi ramos images     links: shim and GRUB are always those
-//   that are installed 10.20.1.1/grub/grub.cfg                            leads into the RAM OS
+//   that are installed; of arm64 shimaa64.efi and grubaa64.efi, copies of what came with its RAM OS
+//   10.20.1.1/grub/grub.cfg                            leads into the RAM OS
 #pragma once
 
 #include "base/result.h"
@@ -22,6 +23,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace muster::provision {
 
@@ -35,7 +37,8 @@ class TftpFolder {
   /// Each copy is compared with its original by SHA-256, here and whenever either of them has
   /// changed: one that is stale or damaged is made anew. A machine that loads at that moment goes
   /// on with the set that it began with. `live`: the live image that it is for, whose kernel GRUB
-  /// loads; nullptr: none Errors: NotFound (shim or GRUB is not installed on this machine, with the
+  /// loads; nullptr: none. Loaders that come with the RAM OS are given, else those of this
+  /// machine's packages. Errors: NotFound (shim or GRUB is not installed on this machine, with the
   /// package), Corrupt (a copy does not read as its original), Internal
   Result<void> arm(const std::string& key, const std::string& grub_script, const RamOs& ram_os,
                    const PackedImage* live);
@@ -45,7 +48,7 @@ class TftpFolder {
  private:
   struct Original {
     const char* name;
-    const std::filesystem::path& from;
+    std::filesystem::path from;
   };
   struct Known {
     std::string stamp;  ///< of the file when it was read: size, times, inode
@@ -53,7 +56,7 @@ class TftpFolder {
   };
   /// Read again only when the file has changed.
   Result<std::string> digestOf(const std::filesystem::path& file);
-  Result<void> copyTo(const std::string& folder, std::initializer_list<Original> files);
+  Result<void> copyTo(const std::string& folder, const std::vector<Original>& files);
   void forgetUnused(const std::string& folder_in_use);
 
   std::filesystem::path root_;

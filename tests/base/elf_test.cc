@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/elf.h"
 
+#include "base/architecture.h"
+
 #include "base/io/files.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +22,7 @@ TEST(Elf, aProgramNamesItsLoaderAndItsLibraries) {
   const auto elf = parseElf(program);
   ASSERT_TRUE(elf) << elf.error().str();
   EXPECT_TRUE(elf->is_64_bit);
-  EXPECT_EQ(elf->machine, kElfX86_64);
+  EXPECT_EQ(elf->machine, traitsOf(Architecture::Amd64).elf_machine);
   EXPECT_THAT(elf->needed, Contains("libc.so.6"));
   EXPECT_EQ(elf->interpreter, "/lib64/ld-linux-x86-64.so.2");
   EXPECT_EQ(program.substr(elf->interpreter_offset_bytes, elf->interpreter.size()),

@@ -115,7 +115,7 @@ nodes:
     ASSERT_TRUE(loaded.cluster) << loaded.diagnostics.all().front().str();
     auto images = provision::openImageStore({folder_ / "cache", binFolder() / "muster-agent", *key},
                                             std::make_unique<FakeSystemBuilder>());
-    const auto ram = images->buildRamOs([](std::string_view) {});
+    const auto ram = images->buildRamOs(Architecture::Amd64, [](std::string_view) {});
     ASSERT_TRUE(ram) << ram.error().str();
     const auto image =
         images->build(loaded.cluster->images.at("bookworm"), [](std::string_view) {});

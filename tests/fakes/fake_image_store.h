@@ -37,8 +37,9 @@ class FakeImageStore final : public provision::ImageStore {
       return fail(ErrorCode::Internal, "the fake store cannot build " + image.name);
     return it->second;
   }
-  Result<std::optional<provision::RamOs>> findRamOs() const override { return ram_os; }
-  Result<provision::RamOs> buildRamOs(std::function<void(std::string_view)>) override {
+  Result<std::optional<provision::RamOs>> findRamOs(Architecture) const override { return ram_os; }
+  Result<provision::RamOs> buildRamOs(Architecture,
+                                      std::function<void(std::string_view)>) override {
     ++builds;
     if (!ram_os) return fail(ErrorCode::Internal, "the fake store cannot build the RAM OS");
     return *ram_os;

@@ -29,12 +29,15 @@ class FakeSystemBuilder final : public provision::SystemBuilder {
     return io::writeFileAtomic(image_file, image_bytes);
   }
 
-  Result<void> buildRamOs(const std::filesystem::path& work, const std::filesystem::path& out,
-                          const provision::Say&) override {
+  Result<void> buildRamOs(Architecture architecture, const std::filesystem::path& work,
+                          const std::filesystem::path& out, const provision::Say&) override {
     if (builds != nullptr) ++*builds;
     if (failure) return fail(*failure);
     TRY_OK(io::makeDirs(work));
     TRY_OK(io::writeFileAtomic(out / "vmlinuz", "kernel"));
+    if (architecture == Architecture::Arm64)
+      for (const char* loader : {"shim.efi", "grub.efi"})
+        TRY_OK(io::writeFileAtomic(out / loader, loader));
     return io::writeFileAtomic(out / "initrd.img", "initrd");
   }
 };

@@ -103,6 +103,17 @@ TEST_F(InspectionTest, anotherMachineIsFound) {
   EXPECT_NE(expectationDigest(node, profile), expectationDigest(cluster.nodes[0], profile));
 }
 
+TEST_F(InspectionTest, anotherProcessorIsFound) {
+  hardware.arch = "amd64";
+  EXPECT_THAT(mismatches(), ElementsAre());
+  hardware.arch = "arm64";
+  EXPECT_THAT(mismatches(), ElementsAre("its processor is arm64, profile uefi is of amd64"));
+  const auto before = expectationDigest(node, profile);
+  profile.arch = Architecture::Arm64;
+  EXPECT_THAT(mismatches(), ElementsAre());
+  EXPECT_NE(expectationDigest(node, profile), before) << "it is looked at again";
+}
+
 TEST_F(InspectionTest, severalDisksNeedARule) {
   hardware.disks.push_back(
       {"/dev/sdb", "D2", "W2", "Disk", "ext4 \"data\" on /dev/sdb1", 500, wire::DiskUse::Other});

@@ -44,6 +44,13 @@ class VmSite : public ::testing::Test {
   /// What the node runs; nothing: it is not imaged.
   virtual std::optional<inventory::Image> image() = 0;
   virtual void declare(inventory::Profile&) {}
+  virtual Architecture architecture() { return Architecture::Amd64; }
+  /// What emulates its processor, and the words for its board.
+  virtual io::Command emulator() {
+    io::Command command{.program = "qemu-system-x86_64"};
+    command.args = {"-machine", "q35,accel=tcg,smm=on", "-cpu", "max", "-smp", "2"};
+    return command;
+  }
   /// QEMU's words for the machine's disks and firmware.
   virtual std::vector<std::string> parts() { return {}; }
 
@@ -55,12 +62,13 @@ class VmSite : public ::testing::Test {
     auto& profile = cluster_.profiles.at("uefi");
     profile.drivers.clear();
     profile.expect = {};
+    profile.arch = architecture();
     const auto wanted = image();
     if (wanted) cluster_.images["bookworm"] = *wanted;
     declare(profile);
     key_ = *io::SigningKey::generate();
     images_ = openImageStore({imageCache(), test::binFolder() / "muster-agent", key_});
-    const auto ramos = images_->buildRamOs(say);
+    const auto ramos = images_->buildRamOs(architecture(), say);
     ASSERT_TRUE(ramos) << ramos.error().str();
     if (wanted) {
       const auto built = images_->build(*wanted, say);
@@ -145,27 +153,15 @@ class VmSite : public ::testing::Test {
     ++boots_;
     std::cout << "boot " << boots_ << (network ? " from the network" : " from the disk")
               << std::endl;
-    io::Command command{.program = "qemu-system-x86_64"};
-    command.args = {"-machine",
-                    "q35,accel=tcg,smm=on",
-                    "-cpu",
-                    "max",
-                    "-smp",
-                    "2",
-                    "-m",
-                    std::to_string(memory_mib_),
-                    "-display",
-                    "none",
-                    "-monitor",
-                    "none",
-                    "-no-reboot",
-                    "-serial",
-                    "file:" + (folder_ / fmt::format("console-{}", boots_)).string(),
-                    "-netdev",
-                    "tap,id=n,ifname=tap0,script=no,downscript=no",
-                    "-device",
-                    "virtio-net-pci,netdev=n,mac=52:54:00:00:00:01,bootindex=" +
-                        std::string(network ? "0" : "9")};
+    auto command = emulator();
+    for (auto& word : std::vector<std::string>{
+             "-m", std::to_string(memory_mib_), "-display", "none", "-monitor", "none",
+             "-no-reboot", "-serial",
+             "file:" + (folder_ / fmt::format("console-{}", boots_)).string(), "-netdev",
+             "tap,id=n,ifname=tap0,script=no,downscript=no", "-device",
+             "virtio-net-pci,netdev=n,mac=52:54:00:00:00:01,bootindex=" +
+                 std::string(network ? "0" : "9")})
+      command.args.push_back(std::move(word));
     for (auto& word : parts()) command.args.push_back(std::move(word));
     auto started = processes_->start(command, folder_ / fmt::format("qemu-{}.log", boots_));
     ASSERT_TRUE(started) << started.error().str();

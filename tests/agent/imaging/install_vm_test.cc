@@ -103,7 +103,7 @@ TEST_F(VmTest, aDiskWrittenInTheRamOsStartsByBiosByUefiAndBySecureBoot) {
   const auto key = *io::SigningKey::generate();
   auto store =
       provision::openImageStore({cacheFolder(), test::binFolder() / "write_image_tool", key});
-  const auto ramos = store->buildRamOs(notify);
+  const auto ramos = store->buildRamOs(Architecture::Amd64, notify);
   ASSERT_TRUE(ramos) << ramos.error().str();
   const auto image =
       store->build({"bookworm-gpu",

@@ -52,6 +52,19 @@ class ChangeTest : public InventoryTest {
   std::string name_;
 };
 
+/// It would be written over a disk that cannot start it.
+TEST_F(ChangeTest, anImageForAnotherProcessorIsRefused) {
+  const auto image = [](const char* arch) {
+    return fmt::format("images: {{new: {{arch: {}, build: {{suite: noble}}}}}}\n", arch);
+  };
+  const auto profile = "profiles: {" + name_ + ": {image: new}}\n";
+  EXPECT_THAT(complaints(profile + image("amd64")), IsEmpty());
+  EXPECT_THAT(complaints(profile + image("arm64")),
+              ElementsAre(HasSubstr("image new is for arm64, profile " + name_ + " is of amd64")));
+  cluster_.profiles.at(name_).arch = Architecture::Arm64;
+  EXPECT_THAT(complaints(profile + image("arm64")), IsEmpty());
+}
+
 TEST_F(ChangeTest, saysWhatBecomesDifferentAndHowCarefully) {
   const auto loaded =
       change("profiles: {" + name_ + R"(: {drivers: [nvidia-575, ofed], firmware: new}}

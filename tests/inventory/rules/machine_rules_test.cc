@@ -57,6 +57,23 @@ TEST_F(MachineRulesTest, layoutsThatTheImageCannotStart) {
       IsEmpty());
 }
 
+TEST_F(MachineRulesTest, anImageForAnotherProcessor) {
+  EXPECT_THAT(ofProfile("arch: arm64"),
+              ElementsAre(HasSubstr("image noble is for amd64, profile gpu-node is of arm64")));
+  // Both of them of arm64 go together, whatever stands in between.
+  EXPECT_THAT(
+      lines(loadYaml(with("noble: {", "noble: {arch: arm64, ",
+                          with("image: noble, drivers", "image: noble, arch: arm64, drivers")))),
+      IsEmpty());
+  EXPECT_THAT(lines(loadYaml(with("noble: {", "noble: {arch: arm64, "))),
+              ElementsAre(HasSubstr("image noble is for arm64, profile gpu-node is of amd64")));
+  EXPECT_THAT(ofProfile("arch: riscv"), ElementsAre(HasSubstr("arm64")));
+  EXPECT_THAT(lines(loadYaml(with("noble: {", "noble: {arch: arm64, ",
+                                  with("image: noble, drivers",
+                                       "image: noble, arch: arm64, boot: bios, drivers")))),
+              ElementsAre(HasSubstr("machines with arm64 have UEFI firmware, no BIOS")));
+}
+
 TEST_F(MachineRulesTest, sizesTheWrongWayRound) {
   EXPECT_THAT(ofProfile("disk: \"size:500GB-400GB\""),
               ElementsAre(HasSubstr("the lower size stands first")));

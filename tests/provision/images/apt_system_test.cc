@@ -57,6 +57,30 @@ TEST_F(PackageSourcesTest, aKernelIsAddedWhereNoneIsNamed) {
   EXPECT_THAT(*aptPackagesOf({"bookworm", {}, ""}, true), Contains("openssh-server"));
 }
 
+TEST_F(PackageSourcesTest, packagesFollowTheProcessor) {
+  const auto arm64 = aptPackagesOf({"bookworm", {"slurmd"}, ""}, false, Architecture::Arm64);
+  ASSERT_TRUE(arm64) << arm64.error().str();
+  EXPECT_THAT(*arm64, Contains("linux-image-arm64"));
+  EXPECT_THAT(*arm64, Contains("grub-efi-arm64-bin"));
+  EXPECT_THAT(*arm64, Not(Contains("grub-pc-bin"))) << "such machines have no BIOS";
+  EXPECT_THAT(*arm64, Not(Contains(HasSubstr("amd64"))));
+  EXPECT_THAT(*aptPackagesOf({"noble", {}, ""}, false, Architecture::Arm64),
+              Contains("linux-generic"));
+  EXPECT_THAT(packagesFor(Architecture::Arm64, {"shim-signed", "grub-efi-amd64-signed"}),
+              ElementsAre("shim-signed", "grub-efi-arm64-signed"));
+  EXPECT_THAT(packagesFor(Architecture::Amd64, {"grub-pc-bin"}), ElementsAre("grub-pc-bin"));
+}
+
+TEST_F(PackageSourcesTest, ownProgramsRunWithoutAnyHelp) {
+  EXPECT_TRUE(checkRunsProgramsOf(kBuiltFor));
+  if (std::filesystem::exists("/proc/sys/fs/binfmt_misc/qemu-aarch64"))
+    GTEST_SKIP() << "this machine starts programs of arm64";
+  const auto refused = checkRunsProgramsOf(Architecture::Arm64);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::Unavailable);
+  EXPECT_THAT(refused.error().text(), HasSubstr("install qemu-user-static"));
+}
+
 TEST_F(PackageSourcesTest, theListFollowsTheRelease) {
   EXPECT_THAT(*aptPackagesOf({"bookworm", {}, ""}, false), Contains("systemd-resolved"));
   EXPECT_THAT(*aptPackagesOf({"bullseye", {}, ""}, false), Not(Contains("systemd-resolved")))

@@ -37,8 +37,9 @@ class ImageImportTest : public testing::Test {
     const auto work = folder_ / ("work-" + out);
     EXPECT_TRUE(io::makeDirs(work));
     const auto file = folder_ / name;
-    auto done = importImage({file, io::sha256File(file).value_or("")}, kind, work, folder_ / out,
-                            [](std::string_view) {});
+    auto done = importImage(
+        {file, io::sha256File(file).value_or("")}, kind, work, folder_ / out,
+        [](std::string_view) {}, architecture);
     std::filesystem::remove_all(work);
     return done;
   }
@@ -53,6 +54,7 @@ class ImageImportTest : public testing::Test {
 
   test::TempFolder folder_;
   inventory::ImageKind kind = inventory::ImageKind::RootFs;
+  Architecture architecture = Architecture::Amd64;
 };
 
 TEST_F(ImageImportTest, aTarBecomesTheSameImageEachTime) {
@@ -182,6 +184,37 @@ TEST_F(OciTest, laysItsLayersOverEachOther) {
   EXPECT_EQ(cat("var/old/new"), "new\n");
   EXPECT_EQ(cat("etc/.wh.gone"), "(missing)");
   EXPECT_EQ(cat("vmlinuz"), "boot/vmlinuz-6.1");
+}
+
+/// One archive for two processors: each gets its own, and who has none is told what is there.
+TEST_F(OciTest, theManifestFollowsTheProcessor) {
+  if (needsRoot()) GTEST_SKIP() << "needs root";
+  const auto script = test::sourceFolder() / "tests/provision/images/make_arm64_tree.sh";
+  makeArchive();
+  sh("rm -rf tree");
+  makeTree();
+  sh(script.string() + " tree; echo arm >tree/etc/hostname; tar -C tree -cf layer3 .");
+  const nlohmann::json layers = {
+      {{"mediaType", "application/vnd.oci.image.layer.v1.tar"}, {"digest", blob("layer3")}}};
+  auto index = nlohmann::json::parse(*io::readFile(folder_ / "oci/index.json"));
+  index["manifests"][0]["digest"] = blobOfText(nlohmann::json{{"layers", layers}}.dump());
+  index["manifests"][0]["platform"]["variant"] = "v8";
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "oci/index.json", index.dump()));
+  sh("tar -C oci -cf both.oci blobs index.json oci-layout");
+  const auto amd64 = import("both.oci");
+  ASSERT_TRUE(amd64) << amd64.error().str();
+  EXPECT_EQ(cat("etc/hostname"), "second\n");
+  architecture = Architecture::Arm64;
+  const auto arm64 = import("both.oci", "arm");
+  ASSERT_TRUE(arm64) << arm64.error().str();
+  EXPECT_EQ(cat("etc/hostname", "arm"), "arm\n");
+  index["manifests"][0]["platform"]["architecture"] = "riscv64";
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "oci/index.json", index.dump()));
+  sh("tar -C oci -cf none.oci blobs index.json oci-layout");
+  const auto none = import("none.oci", "none");
+  ASSERT_FALSE(none);
+  EXPECT_THAT(none.error().str(),
+              HasSubstr("it holds no image for arm64, only for amd64, riscv64"));
 }
 
 TEST_F(OciTest, aDamagedBlobIsNamed) {

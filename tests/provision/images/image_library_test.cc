@@ -159,7 +159,7 @@ class RamOsSetsTest : public ImageLibraryTest {
  protected:
   void SetUp() override {
     ASSERT_TRUE(io::writeFileAtomic(options_.agent_binary, "#!/bin/sh\n", 0755));
-    ASSERT_TRUE(store()->buildRamOs([](std::string_view) {}));
+    ASSERT_TRUE(store()->buildRamOs(Architecture::Amd64, [](std::string_view) {}));
     for (const auto& set : {system_, agent_}) {
       ASSERT_TRUE(io::makeDirs(set));
       ASSERT_TRUE(io::writeFileAtomic(set / "file", std::string(kMib, 'x')));
@@ -168,7 +168,9 @@ class RamOsSetsTest : public ImageLibraryTest {
   std::unique_ptr<ImageStore> store() {
     return openImageStore(options_, std::make_unique<test::FakeSystemBuilder>());
   }
-  std::vector<RamOsSet> kept() { return keptRamOs(cache(), *presentRamOs(options_)); }
+  std::vector<RamOsSet> kept() {
+    return keptRamOs(cache(), {*presentRamOs(options_, Architecture::Amd64)});
+  }
   std::map<std::filesystem::path, std::string> reasons() {
     std::map<std::filesystem::path, std::string> reasons;
     for (const auto& set : kept()) reasons[set.folder] = set.why;
@@ -190,7 +192,7 @@ TEST_F(RamOsSetsTest, thoseOfOtherVersionsGoAndOursStays) {
   EXPECT_FALSE(std::filesystem::exists(system_));
   EXPECT_FALSE(std::filesystem::exists(agent_));
   EXPECT_TRUE(std::filesystem::exists(cache() / "ramos/mine"));
-  const auto ours = store()->findRamOs();
+  const auto ours = store()->findRamOs(Architecture::Amd64);
   ASSERT_TRUE(ours);
   EXPECT_TRUE(*ours) << "the RAM OS that nodes start was removed";
 }
@@ -206,7 +208,7 @@ TEST_F(RamOsSetsTest, whatAnotherMusterStartsMachinesFromStays) {
   }
   EXPECT_EQ(reasons()[system_], "");
   const auto running = store();
-  ASSERT_TRUE(running->findRamOs());
+  ASSERT_TRUE(running->findRamOs(Architecture::Amd64));
   options_.agent_binary = folder_ / "newer-agent";  // this muster is another version
   ASSERT_TRUE(io::writeFileAtomic(options_.agent_binary, "#!/bin/sh\n:\n", 0755));
   std::size_t others = 0;

@@ -259,11 +259,11 @@ TEST_F(ImageStoreTest, servesWhatItHoldsAndNothingElse) {
 }
 
 TEST_F(ImageStoreTest, ramOsComesWithTheAgentOfToday) {
-  const auto before = open()->findRamOs();
+  const auto before = open()->findRamOs(Architecture::Amd64);
   ASSERT_TRUE(before) << before.error().str();
   EXPECT_FALSE(*before);
   EXPECT_EQ(get(*open(), "/ramos/vmlinuz").status, 404);
-  const auto built = open()->buildRamOs(kQuiet);
+  const auto built = open()->buildRamOs(Architecture::Amd64, kQuiet);
   ASSERT_TRUE(built) << built.error().str();
   EXPECT_EQ(*io::readFile(built->kernel), "kernel");
   const auto store = open();
@@ -273,12 +273,36 @@ TEST_F(ImageStoreTest, ramOsComesWithTheAgentOfToday) {
   EXPECT_EQ(get(*store, "/ramos/../agent").status, 404);
 
   ASSERT_TRUE(io::writeFileAtomic(folder_ / "agent", "#!/bin/sh\n# newer\n", 0755));
-  EXPECT_FALSE(*open()->findRamOs());
-  const auto newer = open()->buildRamOs(kQuiet);
+  EXPECT_FALSE(*open()->findRamOs(Architecture::Amd64));
+  const auto newer = open()->buildRamOs(Architecture::Amd64, kQuiet);
   ASSERT_TRUE(newer);
   EXPECT_EQ(newer->kernel, built->kernel);
   EXPECT_NE(newer->agent_initrd, built->agent_initrd);
   EXPECT_EQ(builds_, 1);
+}
+
+TEST_F(ImageStoreTest, theRamOsOfAnotherProcessorHasAnAgentAndAPlaceOfItsOwn) {
+  EXPECT_EQ(open()->findRamOs(Architecture::Arm64).error().code(), ErrorCode::NotFound);
+  const auto refused = open()->buildRamOs(Architecture::Arm64, kQuiet);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().text(), HasSubstr("install the package muster-agent-arm64"));
+  ASSERT_TRUE(io::makeDirs(folder_ / "arm64"));
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "arm64/agent", "#!/bin/sh\n# of arm64\n", 0755));
+  const auto own = open()->buildRamOs(Architecture::Amd64, kQuiet),
+             other = open()->buildRamOs(Architecture::Arm64, kQuiet);
+  ASSERT_TRUE(own && other);
+  EXPECT_NE(own->kernel, other->kernel);
+  EXPECT_NE(own->agent_initrd, other->agent_initrd);
+  EXPECT_EQ(*io::readFile(other->shim), "shim.efi");
+  EXPECT_TRUE(own->shim.empty()) << "of this machine's packages";
+  const auto store = open();
+  EXPECT_EQ(fileOf(get(*store, "/ramos/vmlinuz")), own->kernel);
+  EXPECT_EQ(fileOf(get(*store, "/ramos/arm64/vmlinuz")), other->kernel);
+  EXPECT_EQ(fileOf(get(*store, "/ramos/arm64/agent.img")), other->agent_initrd);
+  EXPECT_EQ(get(*store, "/ramos/arm64/").status, 404);
+  EXPECT_EQ(get(*store, "/ramos/amd64/vmlinuz").status, 404);
+  std::filesystem::remove(other->grub);
+  EXPECT_FALSE(*open()->findRamOs(Architecture::Arm64)) << "half of it is none";
 }
 
 /// What is asked for costs the control thread neither ldd nor a digest, however often and whatever
@@ -287,7 +311,7 @@ TEST_F(ImageStoreTest, whoAsksForTheRamOsMakesNobodyReadTheAgentAgain) {
   int worked_out = 0;
   auto now = std::chrono::steady_clock::now();
   RamOsCache cache(
-      folder_ / "cache", folder_ / "agent",
+      folder_ / "cache", Architecture::Amd64, folder_ / "agent",
       [&worked_out](const std::filesystem::path& agent) {
         ++worked_out;
         return agentFiles(agent);

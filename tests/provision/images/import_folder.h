@@ -20,12 +20,15 @@ class ImportFolder : public testing::Test {
   void SetUp() override {
     if (::geteuid() != 0) GTEST_SKIP() << "unpacking a root file system needs root";
   }
-  /// Words of the script: $1 is the folder, in which it runs; $2 makes a tree that starts.
+  /// Words of the script: $1 is the folder, in which it runs; $2 makes a tree that starts, $3 makes
+  /// of it one for arm64.
   std::string sh(const std::string& script) {
-    const auto maker = test::sourceFolder() / "tests/provision/images/make_startable_tree.sh";
-    const auto done = io::runChecked(
-        {.program = "sh",
-         .args = {"-ec", "cd \"$1\"; " + script, "sh", folder_.path().string(), maker.string()}});
+    const auto tests = test::sourceFolder() / "tests/provision/images";
+    const auto maker = tests / "make_startable_tree.sh", arm64 = tests / "make_arm64_tree.sh";
+    const auto done =
+        io::runChecked({.program = "sh",
+                        .args = {"-ec", "cd \"$1\"; " + script, "sh", folder_.path().string(),
+                                 maker.string(), arm64.string()}});
     EXPECT_TRUE(done) << done.error().str();
     return done.value_or("");
   }
@@ -33,8 +36,9 @@ class ImportFolder : public testing::Test {
     const auto work = folder_ / "work";
     EXPECT_TRUE(io::makeDirs(work));
     const auto file = folder_ / name;
-    auto done = importImage({file, io::sha256File(file).value_or("")}, kind, work, folder_ / out,
-                            [](std::string_view) {});
+    auto done = importImage(
+        {file, io::sha256File(file).value_or("")}, kind, work, folder_ / out,
+        [](std::string_view) {}, architecture);
     std::filesystem::remove_all(work);
     return done;
   }
@@ -47,6 +51,7 @@ class ImportFolder : public testing::Test {
 
   test::TempFolder folder_;
   inventory::ImageKind kind = inventory::ImageKind::RootFs;
+  Architecture architecture = Architecture::Amd64;
 };
 
 }  // namespace muster::provision

@@ -25,7 +25,7 @@ class FileBuilder final : public SystemBuilder {
                            const std::filesystem::path& file, const Say&) override {
     return make_(file);
   }
-  Result<void> buildRamOs(const std::filesystem::path&, const std::filesystem::path&,
+  Result<void> buildRamOs(Architecture, const std::filesystem::path&, const std::filesystem::path&,
                           const Say&) override {
     return {};
   }

@@ -43,7 +43,7 @@ class ImageBuildTest : public testing::Test {
 };
 
 TEST_F(ImageBuildTest, ramOsIsSmallAndHasWhatTheWriterNeeds) {
-  const auto ramos = store_->buildRamOs(say);
+  const auto ramos = store_->buildRamOs(Architecture::Amd64, say);
   ASSERT_TRUE(ramos) << ramos.error().str();
   EXPECT_LT(std::filesystem::file_size(ramos->initrd), kMaxInitrdBytes);
   const auto list = io::runChecked(

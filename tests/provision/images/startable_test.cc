@@ -75,6 +75,46 @@ TEST_F(Startable, eachThingThatIsMissingIsNamed) {
   }
 }
 
+/// The same for nodes of the other processor.
+TEST_F(Startable, ofArm64EachThingThatIsMissingIsNamed) {
+  architecture = Architecture::Arm64;
+  EXPECT_THAT(refusalOfTree(), AllOf(HasSubstr("a kernel for x86, not for AArch64"),
+                                     HasSubstr("is for x86-64, not for AArch64")));
+  sh("$3 tree");
+  EXPECT_THAT(refusalOfTree(), IsEmpty());
+  architecture = Architecture::Amd64;
+  EXPECT_THAT(refusalOfTree(), AllOf(HasSubstr("a kernel for AArch64, not for x86-64"),
+                                     HasSubstr("is for AArch64, not for x86-64")));
+  architecture = Architecture::Arm64;
+  const struct {
+    const char* change;
+    const char* says;
+  } cases[] = {
+      {"gzip -n tree/boot/vmlinuz-6.1; mv tree/boot/vmlinuz-6.1.gz tree/boot/vmlinuz-6.1", ""},
+      {"gzip -n tree/boot/vmlinuz-6.1; head -c 60 tree/boot/vmlinuz-6.1.gz >tree/boot/vmlinuz-6.1; "
+       "rm tree/boot/vmlinuz-6.1.gz",
+       "does not unpack"},
+      {"for i in 1 2; do gzip -n tree/boot/vmlinuz-6.1; mv tree/boot/vmlinuz-6.1.gz "
+       "tree/boot/vmlinuz-6.1; done",
+       "packed twice"},
+      {"truncate -s 900 tree/boot/vmlinuz-6.1", "cut short"},
+      {"truncate -s 40 tree/boot/vmlinuz-6.1", "no kernel for AArch64"},
+      {"printf 'XX' | dd of=tree/boot/vmlinuz-6.1 bs=1 conv=notrunc status=none",
+       "no program for UEFI"},
+      {"rm tree/usr/lib/ld-linux-aarch64.so.1", "the loader of its programs is missing"},
+      {"rm tree/usr/lib/aarch64-linux-gnu/libc.so.6", "no libc.so.6"},
+      {"sed -i 's/GLIBC_2\\.36/GLIBC_2.17/' tree/usr/lib/aarch64-linux-gnu/libc.so.6",
+       "need glibc 2.28 or later"},
+  };
+  for (const auto& each : cases) {
+    sh("rm -rf tree; $2 tree; $3 tree; " + std::string(each.change));
+    if (*each.says == '\0')
+      EXPECT_THAT(refusalOfTree(), IsEmpty()) << each.change;
+    else
+      EXPECT_THAT(refusalOfTree(), HasSubstr(each.says)) << each.change;
+  }
+}
+
 TEST_F(Startable, systemsOfSuseAreRefusedByName) {
   for (const char* id : {"ID=\"sles\"", "NAME=x\nID=opensuse-leap"}) {
     sh("printf '" + std::string(id) + "\\nVERSION_ID=15\\n' >tree/etc/os-release");

@@ -57,6 +57,20 @@ TEST_F(DhcpTest, nodeWithSecureBootGetsShim) {
   netboot_.reset();
 }
 
+/// Which files firmware can start its own number tells, whatever the profile says.
+TEST_F(DhcpTest, firmwareOfArm64GetsShimOfItsProcessor) {
+  constexpr int kArm64 = 11, kHttpArm64 = 19;
+  const auto pxe = offerTo("52:54:00:00:00:01", kArm64, false);
+  ASSERT_TRUE(pxe) << "no DHCP offer";
+  EXPECT_EQ(pxe->file, "shimaa64.efi");
+  EXPECT_EQ(pxe->address, "10.20.1.1");
+  EXPECT_EQ(pxe->vendor_class, "");
+  const auto http = offerTo("52:54:00:00:00:01", kHttpArm64, false);
+  EXPECT_EQ(http->vendor_class, "HTTPClient") << "firmware drops an offer without it";
+  EXPECT_EQ(http->file, "http://10.20.0.1:8080/boot/nothing")
+      << "the signed GRUB, loaded by HTTP, does not know where it came from";
+}
+
 TEST_F(DhcpTest, nodesComeAndGoWhileDnsmasqRuns) {
   const auto inRange = [](const std::string& address) { return address.starts_with("10.20.24"); };
   const auto before = offerTo("52:54:00:00:00:07", 7, true);

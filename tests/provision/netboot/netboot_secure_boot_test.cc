@@ -70,7 +70,7 @@ class SecureBootTest : public ::testing::Test {
     const auto say = [](std::string_view text) { std::cout << text << std::endl; };
     auto store = openImageStore(
         {cacheFolder(), test::binFolder() / "muster-agent", *io::SigningKey::generate()});
-    const auto ramos = store->buildRamOs(say);
+    const auto ramos = store->buildRamOs(Architecture::Amd64, say);
     ASSERT_TRUE(ramos) << ramos.error().str();
     images_.ram_os = RamOs{ramos->kernel, folder_ / "initrd.img", folder_ / "agent.img"};
     sh("cd \"$1\" && echo none > init && cp init none && chmod 755 init && echo init | cpio -o -H "

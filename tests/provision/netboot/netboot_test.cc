@@ -24,6 +24,7 @@
 namespace muster::provision {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -278,6 +279,35 @@ TEST_F(NetbootTest, secureNodeFindsItsScriptOnlyByTftpAndOnlyWhileArmed) {
   EXPECT_THAT(io::readFile(own / "grub/grub.cfg").value_or(""), HasSubstr("enrollment-gpu001-2"));
   netboot().disarm(NodeName("gpu001"));
   EXPECT_FALSE(std::filesystem::exists(own));
+  netboot().stop();
+}
+
+/// The controller has no package of their loaders: they came with the RAM OS.
+TEST_F(NetbootTest, aNodeWithArm64LoadsWhatCameWithItsRamOs) {
+  for (const auto* name : {"vmlinuz", "initrd.img", "agent.img", "shim.efi", "grub.efi"})
+    ASSERT_TRUE(io::writeFileAtomic(folder / name, name));
+  images.ram_os = RamOs{folder / "vmlinuz", folder / "initrd.img", folder / "agent.img",
+                        folder / "shim.efi", folder / "grub.efi"};
+  cluster.profiles.at("uefi").arch = Architecture::Arm64;
+  const auto own = folder / "tftp/10.20.1.1";
+  ASSERT_TRUE(netboot().start());
+  EXPECT_FALSE(std::filesystem::exists(folder / "tftp/shimaa64.efi"))
+      << "who is not armed must find nothing to boot";
+  const auto armed = netboot().arm(NodeName("gpu001"));
+  ASSERT_TRUE(armed) << armed.error().str();
+  EXPECT_EQ(io::readFile(own / "shimaa64.efi").value_or(""), "shim.efi");
+  EXPECT_EQ(io::readFile(own / "grubaa64.efi").value_or(""), "grub.efi");
+  EXPECT_EQ(io::readFile(own / "ramos/vmlinuz").value_or(""), "vmlinuz");
+  EXPECT_FALSE(std::filesystem::exists(own / "shimx64.efi"));
+  EXPECT_THAT(io::readFile(own / "grub/grub.cfg").value_or(""),
+              AllOf(HasSubstr("'muster.node=gpu001'"), HasSubstr("'console=ttyAMA0'"),
+                    Not(HasSubstr("ttyS0"))));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), Not(HasSubstr("muster.enrolment")))
+      << "there is no iPXE for it";
+  auto other = cluster;
+  other.profiles.at("uefi").arch = Architecture::Amd64;
+  ASSERT_TRUE(netboot().follow(other));
+  EXPECT_FALSE(std::filesystem::exists(own)) << "it would get another processor's files";
   netboot().stop();
 }
 

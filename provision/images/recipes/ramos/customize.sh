@@ -3,6 +3,7 @@
 #   $1             the root folder
 #   MUSTER_RECIPES the folder of these recipes
 #   MUSTER_OUT     where vmlinuz goes
+#   MUSTER_ARCH    the processor, in Debian's words
 set -eu
 root=$1
 
@@ -14,20 +15,26 @@ rm -rf "$root"/boot/* "$root/vmlinuz" "$root/vmlinuz.old" "$root/initrd.img" "$r
 # Keep the modules that servers need, and what those depend on.
 modules=$root/usr/lib/modules/$version
 "$MUSTER_RECIPES/ramos/keep-modules.sh" "$modules" "$MUSTER_RECIPES/ramos/modules"
-chroot "$root" depmod "$version"
+depmod -b "$root" "$version"
+
+# Firmware of arm64 boots by these from the network, and the controller has no package of them: it is for another processor.
+if [ "$MUSTER_ARCH" = arm64 ]; then
+  cp "$root/usr/lib/shim/shimaa64.efi.signed" "$MUSTER_OUT/shim.efi"
+  cp "$root/usr/lib/grub/arm64-efi-signed/grubnetaa64.efi.signed" "$MUSTER_OUT/grub.efi"
+fi
 
 # Tools of a package system that is not there any more, and text that nobody reads.
 cd "$root"
 rm -rf usr/share/doc usr/share/man usr/share/info usr/share/locale usr/share/common-licenses usr/share/bug usr/share/lintian \
-  usr/share/perl usr/share/perl5 usr/lib/x86_64-linux-gnu/perl usr/lib/x86_64-linux-gnu/perl-base usr/lib/x86_64-linux-gnu/gconv \
+  usr/share/perl usr/share/perl5 usr/lib/*-linux-gnu/perl usr/lib/*-linux-gnu/perl-base usr/lib/*-linux-gnu/gconv \
   usr/bin/perl* usr/share/initramfs-tools usr/lib/udev/hwdb.d usr/lib/udev/hwdb.bin usr/share/grub \
-  usr/lib/grub/x86_64-efi/monolithic usr/lib/grub/*/*.module usr/lib/grub/*/*.exec \
+  usr/lib/grub/*/monolithic usr/lib/grub/*/*.module usr/lib/grub/*/*.exec \
   var/lib/dpkg var/lib/apt var/cache var/log usr/bin/dpkg* usr/bin/apt* usr/lib/apt usr/lib/dpkg usr/share/dpkg usr/share/debconf
 # Of the signed boot loaders only those that a written disk gets.
-rm -f usr/lib/grub/x86_64-efi-signed/gcd* usr/lib/grub/x86_64-efi-signed/grubnet* usr/lib/shim/fb* usr/lib/shim/mm* usr/lib/shim/shimx64.efi
+rm -f usr/lib/grub/*-signed/gcd* usr/lib/grub/*-signed/grubnet* usr/lib/shim/fb* usr/lib/shim/mm* usr/lib/shim/shim*.efi
 # xfsprogs brings Python and ICU for a program that nobody runs here; they are half of an initrd.
-rm -rf usr/bin/python3* usr/bin/py3* usr/bin/pydoc3* usr/lib/python3* usr/share/python3 usr/lib/x86_64-linux-gnu/libicu* \
-  usr/lib/x86_64-linux-gnu/libsqlite3* usr/sbin/xfs_scrub* usr/sbin/xfs_db
+rm -rf usr/bin/python3* usr/bin/py3* usr/bin/pydoc3* usr/lib/python3* usr/share/python3 usr/lib/*-linux-gnu/libicu* \
+  usr/lib/*-linux-gnu/libsqlite3* usr/sbin/xfs_scrub* usr/sbin/xfs_db
 find usr/lib/systemd -mindepth 1 -maxdepth 1 ! -name systemd-udevd ! -name network -exec rm -rf {} +
 mkdir -p var/cache var/log var/lib/dhcp mnt/target
 
