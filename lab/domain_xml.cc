@@ -9,8 +9,27 @@ namespace muster::lab {
 
 namespace {
 
-constexpr std::string_view kOvmfCode = "/usr/share/OVMF/OVMF_CODE_4M.fd";
-constexpr std::string_view kOvmfVars = "/usr/share/OVMF/OVMF_VARS_4M.fd";
+/// What QEMU has for a processor, in the words of libvirt and of Debian's packages.
+struct Board {
+  Architecture arch;
+  const char* machine;
+  const char* code;  ///< UEFI
+  const char* variables;
+  const char* features;
+  const char* serial;       ///< the first serial port
+  const char* bios_serial;  ///< SeaBIOS talks on it, too
+};
+constexpr Board kBoards[] = {
+    {Architecture::Amd64, "q35", "/usr/share/OVMF/OVMF_CODE_4M.fd",
+     "/usr/share/OVMF/OVMF_VARS_4M.fd", "    <apic/>\n", "<target type='isa-serial' port='0'/>",
+     "    <bios useserial='yes'/>\n"},
+    {Architecture::Arm64, "virt", "/usr/share/AAVMF/AAVMF_CODE.fd",
+     "/usr/share/AAVMF/AAVMF_VARS.fd", "    <gic version='3'/>\n",
+     "<target type='system-serial' port='0'/>", ""}};
+
+const Board& boardOf(const DomainSpec& spec) {
+  return kBoards[static_cast<std::size_t>(spec.arch)];
+}
 
 std::string sysinfo(const DomainSpec& spec, const std::string& bios_version) {
   return fmt::format(R"(  <sysinfo type='smbios'>
@@ -33,21 +52,22 @@ std::string sysinfo(const DomainSpec& spec, const std::string& bios_version) {
 }
 
 std::string firmware(const DomainSpec& spec) {
+  const auto& board = boardOf(spec);
   std::string loader;
   if (spec.uefi)
     loader = fmt::format(
         "    <loader readonly='yes' type='pflash'>{}</loader>\n    <nvram "
         "template='{}'>{}</nvram>\n",
-        kOvmfCode, kOvmfVars, escapedMarkup(spec.nvram.string()));
+        board.code, board.variables, escapedMarkup(spec.nvram.string()));
   return fmt::format(
-      "  <os>\n    <type arch='x86_64' machine='q35'>hvm</type>\n{}    <smbios mode='sysinfo'/>\n  "
-      "  <bios useserial='yes'/>\n  </os>\n",
-      loader);
+      "  <os>\n    <type arch='{}' machine='{}'>hvm</type>\n{}    <smbios mode='sysinfo'/>\n{}  "
+      "</os>\n",
+      traitsOf(spec.arch).uname, board.machine, loader, board.bios_serial);
 }
 
 std::string devices(const DomainSpec& spec, bool network_first) {
   return fmt::format(R"(  <devices>
-    <emulator>/usr/bin/qemu-system-x86_64</emulator>
+    <emulator>/usr/bin/qemu-system-{}</emulator>
     <disk type='file' device='disk'>
       <driver name='qemu' type='raw' cache='unsafe' discard='unmap' detect_zeroes='unmap'/>
       <source file='{}'/>
@@ -64,7 +84,7 @@ std::string devices(const DomainSpec& spec, bool network_first) {
     <serial type='unix'>
       <source mode='bind' path='{}'/>
       <log file='{}' append='on'/>
-      <target type='isa-serial' port='0'/>
+      {}
     </serial>
     <rng model='virtio'>
       <backend model='random'>/dev/urandom</backend>
@@ -73,10 +93,11 @@ std::string devices(const DomainSpec& spec, bool network_first) {
     <memballoon model='none'/>
   </devices>
 )",
-                     escapedMarkup(spec.disk.string()), escapedMarkup(spec.disk_serial),
-                     network_first ? 2 : 1, spec.bridge, spec.mac.str(), network_first ? 1 : 2,
+                     traitsOf(spec.arch).uname, escapedMarkup(spec.disk.string()),
+                     escapedMarkup(spec.disk_serial), network_first ? 2 : 1, spec.bridge,
+                     spec.mac.str(), network_first ? 1 : 2,
                      escapedMarkup(spec.console_socket.string()),
-                     escapedMarkup(spec.console_log.string()));
+                     escapedMarkup(spec.console_log.string()), boardOf(spec).serial);
 }
 
 /// QEMU leaves memory barriers out of emulated code when a machine can never have a second
@@ -90,8 +111,11 @@ std::string vcpuElement(int vcpus, bool kvm) {
 /// An emulated processor is one of x86-64-v2: what AVX and FMA do is emulated five times slower
 /// (100 s of processor time for a quick host.gemm by QEMU 7.2, 28 s without), and programs choose
 /// them where they are.
-std::string cpuElement(bool kvm) {
+std::string cpuElement(const DomainSpec& spec, bool kvm) {
   if (kvm) return "  <cpu mode='host-passthrough'/>\n";
+  // Without signed return addresses, whose emulation takes most of the time.
+  if (spec.arch == Architecture::Arm64)
+    return "  <cpu mode='custom' match='exact'>\n    <model>cortex-a57</model>\n  </cpu>\n";
   std::string xml = "  <cpu mode='maximum'>\n";
   for (const auto* feature : {"avx", "avx2", "f16c", "fma"})
     xml += fmt::format("    <feature policy='disable' name='{}'/>\n", feature);
@@ -109,8 +133,8 @@ std::string domainXml(const DomainSpec& spec, const vbmc::StartOptions& start) {
       vcpuElement(spec.vcpus, kvm));
   xml += sysinfo(spec, start.bios_version);
   xml += firmware(spec);
-  xml += "  <features>\n    <acpi/>\n    <apic/>\n  </features>\n";
-  xml += cpuElement(kvm);
+  xml += fmt::format("  <features>\n    <acpi/>\n{}  </features>\n", boardOf(spec).features);
+  xml += cpuElement(spec, kvm);
   xml +=
       "  <on_poweroff>destroy</on_poweroff>\n  <on_reboot>restart</on_reboot>\n  "
       "<on_crash>destroy</on_crash>\n";
@@ -131,6 +155,7 @@ nlohmann::json toJson(const DomainSpec& spec) {
           {"kvm", spec.accel == Accel::Kvm},
           {"gpus", spec.gpus},
           {"gpu_model", spec.gpu_model},
+          {"arch", traitsOf(spec.arch).name},
           {"disk", spec.disk.string()},
           {"nvram", spec.nvram.string()},
           {"console_socket", spec.console_socket.string()},
@@ -153,6 +178,9 @@ Result<DomainSpec> domainFromJson(const nlohmann::json& json) {
     spec.accel = json.at("kvm").get<bool>() ? Accel::Kvm : Accel::Tcg;
     spec.gpus = json.at("gpus");
     spec.gpu_model = json.at("gpu_model");
+    const auto arch = json.value("arch", std::string(traitsOf(Architecture::Amd64).name));
+    for (const auto& traits : kArchitectures)
+      if (arch == traits.name) spec.arch = traits.architecture;
     for (auto [key, path] : {std::pair{"disk", &spec.disk},
                              {"nvram", &spec.nvram},
                              {"console_socket", &spec.console_socket},

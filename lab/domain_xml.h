@@ -2,6 +2,7 @@
 // A virtual node as libvirt sees it. Pure: spec → XML.
 #pragma once
 
+#include "base/architecture.h"
 #include "base/ids.h"
 #include "lab/lab.h"
 #include "lab/vbmc/machine.h"
@@ -25,6 +26,7 @@ struct DomainSpec {
   Accel accel = Accel::Tcg;
   int gpus = 0;           ///< told to the guest by SMBIOS (product_sku), see nvml/README.md
   std::string gpu_model;  ///< product_family
+  Architecture arch = Architecture::Amd64;  ///< of another one than the host's: emulated
   std::filesystem::path disk, nvram, console_socket, console_log;
 };
 

@@ -70,7 +70,8 @@ DomainSpec domainOf(const inventory::Cluster& cluster, const inventory::Node& no
   spec.memory_mib = cluster.lab->memory_mib;
   spec.vcpus = cluster.lab->vcpus;
   spec.uefi = cluster.profileOf(node).boot == inventory::BootMode::Uefi;
-  spec.accel = accel;
+  spec.arch = cluster.profileOf(node).arch;
+  spec.accel = spec.arch == kBuiltFor ? accel : Accel::Tcg;
   spec.gpus = cluster.lab->gpus;
   spec.gpu_model = cluster.lab->gpu_model;
   spec.disk = rack.paths.disks / (name + ".raw");

@@ -44,6 +44,19 @@ TEST(DomainXml, biosNodeThatStartsFromItsDisk) {
   expectGolden("bios-disk.xml", domainXml(rack.nodes[1].domain, {vbmc::BootDevice::Disk, "1.4.2"}));
 }
 
+TEST(DomainXml, aNodeOfAnotherProcessorIsEmulatedWithItsBoard) {
+  auto cluster = labCluster("t");
+  cluster.profiles.at(cluster.nodes[0].profile).arch = Architecture::Arm64;
+  auto rack = planRack(cluster, Paths{"/run/muster-lab/t", "/run/muster-lab/t/disks"}, Accel::Kvm);
+  ASSERT_TRUE(rack) << rack.error().str();
+  EXPECT_EQ(rack->nodes[0].domain.accel, Accel::Tcg) << "the host's processor is another one";
+  expectGolden("arm64-network.xml",
+               domainXml(rack->nodes[0].domain, {vbmc::BootDevice::Network, "1.4.0"}));
+  const auto again = domainFromJson(toJson(rack->nodes[0].domain));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->arch, Architecture::Arm64);
+}
+
 TEST(DomainXml, kvmUsesTheHostsProcessor) {
   auto spec = rackOf(labCluster("t")).nodes[0].domain;
   spec.accel = Accel::Kvm;
