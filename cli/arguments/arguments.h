@@ -17,6 +17,7 @@ namespace muster::cli {
 /// What was typed: the options of all commands, and the one command to run.
 struct Invocation {
   app::Options options = app::defaultOptions();
+  bool asks_server = false;  ///< the command is one that a server can answer
   std::function<int()> run;
 };
 
@@ -43,6 +44,11 @@ AddedCommand<Args> addCommand(CLI::App& parent, const char* name, const char* he
   command->callback(
       [&call, args, run] { call.run = [&call, args, run] { return run(call.options, *args); }; });
   return {*command, *args};
+}
+
+/// Of commands that ask the site by app::SiteClient; --server is refused for the others.
+inline void asksServer(CLI::App& command, Invocation& call) {
+  command.preparse_callback([&call](std::size_t) { call.asks_server = true; });
 }
 
 /// A word under which other commands stand.
