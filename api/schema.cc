@@ -56,8 +56,8 @@ json problem() {
                  {"title", kText},
                  {"status", {{"type", "integer"}, {"minimum", 400}, {"maximum", 599}}},
                  {"code", words({"invalid-input", "unauthenticated", "denied", "not-found",
-                                 "method-not-allowed", "conflict", "too-large", "unavailable",
-                                 "timeout", "corrupt", "internal"})},
+                                 "unknown-resource", "method-not-allowed", "conflict", "too-large",
+                                 "unavailable", "timeout", "corrupt", "internal"})},
                  {"detail", kText},
                  {"what_to_do", kText},
                  {"retryable", kFlag},
@@ -107,8 +107,11 @@ json me() {
 }
 
 json node() {
-  const auto stale =
-      object({{"what", kText}, {"since", kTime}, {"code", kText}, {"reason", kText}});
+  const auto stale = object({{"what", kText},
+                             {"since", kTime},
+                             {"code", kText},
+                             {"reason", kText},
+                             {"last_read", kTime, kOptional}});
   return object({{"node", kText},
                  {"state", kText},
                  {"pool", kText},
