@@ -33,6 +33,32 @@ nlohmann::json nodeJson(const app::NodeStatus& node, const std::string& pool_nam
           {"stale", std::move(stale)}};
 }
 
+std::string fold(const std::vector<NodeName>& nodes) {
+  std::vector<std::string> names;
+  for (const auto& node : nodes) names.push_back(node.str());
+  return inventory::foldHostlist(std::move(names));
+}
+
+nlohmann::json impactJson(const lifecycle::PlanImpact& impact) {
+  auto domains = nlohmann::json::array();
+  for (const auto& each : impact.domains)
+    domains.push_back({{"kind", toString(each.domain.kind)},
+                       {"name", each.domain.name},
+                       {"taken_out", each.taken_out},
+                       {"already_out", each.already_out},
+                       {"size", each.size},
+                       {"limit", each.limit}});
+  return {{"actions", impact.actions},
+          {"blocked", impact.blocked},
+          {"subjects", impact.subjects},
+          {"taken_out", fold(impact.taken_out)},
+          {"taken_out_count", impact.taken_out.size()},
+          {"wiped", fold(impact.wiped)},
+          {"reset", fold(impact.reset)},
+          {"domains", std::move(domains)},
+          {"at_least_s", impact.at_least.count()}};
+}
+
 nlohmann::json quarantineJson(const NodeName& node, const lifecycle::QuarantineEntry& entry) {
   return {{"node", node.str()},
           {"since", muster::toString(entry.since)},

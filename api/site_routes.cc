@@ -152,6 +152,11 @@ std::vector<ApiRoute> apiRoutes() {
   addRecordRoutes(out);
   addOrderRoutes(out);
   addRunRoutes(out);
+  addPlanRoutes(out);
+  addFirmwareRoutes(out);
+  addFabricRoutes(out);
+  addConsoleRoutes(out);
+  addLocatorRoutes(out);
   addTokenRoutes(out);
   return out;
 }
