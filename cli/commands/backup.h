@@ -2,7 +2,7 @@
 // backup, restore, store check.
 #pragma once
 
-#include "app/backup.h"
+#include "app/backup/backup.h"
 #include "cli/exit_code.h"
 
 #include <filesystem>

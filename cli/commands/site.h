@@ -2,7 +2,7 @@
 // init and doctor: a site's first day.
 #pragma once
 
-#include "app/doctor.h"
+#include "app/doctor/doctor.h"
 #include "app/new_inventory.h"
 #include "cli/exit_code.h"
 

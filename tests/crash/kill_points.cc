@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/crash/kill_points.h"
 
+#include "tests/sweep.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <random>
 
 namespace muster::test {
@@ -14,8 +15,6 @@ constexpr int kPairsOfAll = 50;           ///< times as many as CI takes
 constexpr int kMaxLivesAfterTrouble = 3;  ///< what was given up is tried again, as by a person
 
 constexpr std::size_t kStory = 60;  ///< events
-
-bool takesAll() { return std::getenv("MUSTER_CRASH_ALL") != nullptr; }
 
 std::string words(const Death& death) {
   return fmt::format("write {} {}", death.crash_at, death.lost ? "lost" : "kept");
@@ -57,9 +56,10 @@ void killAtEveryWrite(const MakeTrial& make, int at_least, Sample sample) {
   const int writes = writesOf(make);
   if (::testing::Test::HasFailure()) return;
   ASSERT_GE(writes, at_least);
-  for (int at = 0; at < writes; at += takesAll() ? 1 : sample.every)
+  const int apart = pointsApart(sample.every);
+  for (int at = 0; at < writes; at += apart)
     for (const bool lost : {true, false}) {
-      if (!takesAll() && lost != (at / sample.every % 2 == 0)) continue;
+      if (!suffers(at, apart, lost ? 0 : 1, 2)) continue;
       const Death death{.crash_at = at, .lost = lost};
       SCOPED_TRACE(fmt::format("{} of {}", words(death), writes));
       const auto trial = make();
@@ -73,7 +73,8 @@ void killTwice(const MakeTrial& make, Sample sample) {
   const int writes = writesOf(make);
   if (::testing::Test::HasFailure()) return;
   std::mt19937 random(sample.seed);
-  for (int pair = 0; pair < sample.pairs * (takesAll() ? kPairsOfAll : 1); ++pair) {
+  for (int pair = 0; pair < (takesEveryPoint() ? sample.pairs * kPairsOfAll : sample.pairs / 2);
+       ++pair) {
     const auto drawn = [&random](int below) {
       return Death{.crash_at = static_cast<int>(random() % static_cast<unsigned>(below)),
                    .lost = random() % 2 == 0};
@@ -93,7 +94,7 @@ void killTwice(const MakeTrial& make, Sample sample) {
 void troubleAtEveryWrite(const MakeTrial& make, Death trouble, Sample sample) {
   const int writes = writesOf(make);
   if (::testing::Test::HasFailure()) return;
-  for (int at = 0; at < writes; at += takesAll() ? 1 : sample.every) {
+  for (int at = 0; at < writes; at += pointsApart(sample.every)) {
     trouble.trouble_from = at;
     SCOPED_TRACE(fmt::format("'{}'{} at write {} of {}, {} writes, {} s",
                              trouble.trouble.error.str(), trouble.trouble.made ? " (made)" : "", at,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sweeps over the moments at which muster can die, or its store be in trouble. What is swept is a
 // Trial: a world in memory, what one process of muster does in it, and what must be true at the
-// end. CI takes a sample; with MUSTER_CRASH_ALL=1 (`ctest -R crash_long`) every point both ways,
-// and many more pairs. Every failure names its point.
+// end. CI takes a sample (tests/sweep.h); with MUSTER_CRASH_ALL=1 (`ctest -R crash_long`) every
+// point both ways, and many more pairs. Every failure names its point.
 #pragma once
 
 #include "tests/crash/simulated_rack.h"
@@ -34,7 +34,7 @@ inline const Death kReadOnlyForMinutes{
 std::string storyOf(lifecycle::Store& store);
 
 struct Sample {
-  int every = 1;  ///< of the points; CI's
+  int every = 1;  ///< of the points: what a sample is a share of
   int pairs = 20;
   unsigned seed = 1;
 };

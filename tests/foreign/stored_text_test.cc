@@ -141,8 +141,8 @@ TEST_F(ForeignWords, areCutBetweenLetters) {
 }
 
 TEST_F(ForeignWords, thatAreNestedDeepAreShownAsText) {
-  for (const std::size_t levels : {10'000u, 100'000u})
-    say(std::string(levels, '[') + std::string(levels, ']'));
+  constexpr std::size_t kLevels = 50'000;  // beyond what a parser that calls itself survives
+  say(std::string(kLevels, '[') + std::string(kLevels, ']'));
   expectShownWell();
 }
 

@@ -2,6 +2,7 @@
 // kill -9 at every write of a rollout, and of a rollback: what comes after goes on, and nothing is
 // done twice.
 #include "tests/lifecycle/rollout_rack.h"
+#include "tests/sweep.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,8 +45,10 @@ TEST(RolloutCrash, atEveryWriteEachNodeIsChangedOnce) {
     writes = life.writes;
   }
   ASSERT_GT(writes, 100);
-  for (int at = 0; at < writes; ++at)
+  const int apart = test::pointsApart(1);
+  for (int at = 0; at < writes; at += apart)
     for (const bool lost : {true, false}) {
+      if (!test::suffers(at, apart, lost ? 0 : 1, 2)) continue;
       SCOPED_TRACE(fmt::format("write {} {}", at, lost ? "lost" : "kept"));
       RolloutRack rack(kNodes, 2);
       MemoryStore store;
@@ -76,8 +79,10 @@ TEST(RolloutCrash, atEveryWriteNoDiskIsWrittenTwiceAndNoLeaveIsLeftOver) {
     ASSERT_EQ(life.error, "");
     writes = life.writes;
   }
-  for (int at = 0; at < writes; ++at)
+  const int apart = test::pointsApart(1);
+  for (int at = 0; at < writes; at += apart)
     for (const bool lost : {true, false}) {
+      if (!test::suffers(at, apart, lost ? 0 : 1, 2)) continue;
       SCOPED_TRACE(fmt::format("write {} {}", at, lost ? "lost" : "kept"));
       RolloutRack rack(2, 2);
       prepared(rack);
@@ -140,8 +145,10 @@ TEST(RolloutCrash, atEveryWriteOfARollbackEachNodeIsRestoredOnce) {
     check(rack, store);
     writes = life.writes;
   }
-  for (int at = 0; at < writes; ++at)
+  const int apart = test::pointsApart(1);
+  for (int at = 0; at < writes; at += apart)
     for (const bool lost : {true, false}) {
+      if (!test::suffers(at, apart, lost ? 0 : 1, 2)) continue;
       SCOPED_TRACE(fmt::format("write {} {}", at, lost ? "lost" : "kept"));
       RolloutRack rack(kNodes, 2);
       MemoryStore store;

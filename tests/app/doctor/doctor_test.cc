@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What doctor says of a host: a network namespace of the test's own, with real dnsmasq on the other
 // end of a wire, a real listener on a port, files of wrong modes.
-#include "app/doctor.h"
+#include "app/doctor/doctor.h"
 
-#include "app/dhcp_rival.h"
+#include "app/doctor/dhcp_rival.h"
 #include "base/io/process.h"
 #include "tests/app/site_folder.h"
 #include "tests/own_network.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/dhcp_rival.h"
+#include "app/doctor/dhcp_rival.h"
 
 #include "base/io/crypto.h"
 #include "base/io/files.h"

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/doctor/checks.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/credentials.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/timex.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fstream>
+
+namespace muster::app::doctor {
+namespace {
+
+namespace fs = std::filesystem;
+using enum DoctorVerdict;
+
+struct NeededProgram {
+  const char* program;
+  const char* package;
+  const char* why;
+};
+constexpr std::array<NeededProgram, 10> kAlways{{
+    {"dnsmasq", "dnsmasq-base", "nodes get no address and no boot file"},
+    {"ip", "iproute2", "addresses of this host cannot be read"},
+    {"mmdebstrap", "mmdebstrap", "no image and no RAM OS can be built"},
+    {"mksquashfs", "squashfs-tools", "no RAM OS can be built"},
+    {"mkfs.ext4", "e2fsprogs", "no image can be built"},
+    {"cpio", "cpio", "no initrd can be made"},
+    {"xz", "xz-utils", "no image can be imported or built"},
+    {"zstd", "zstd", "kernels' modules cannot be unpacked"},
+    {"ldd", "libc-bin", "the agent's libraries cannot be found"},
+    {"openssl", "openssl", "certificates of BMCs cannot be shown"},
+}};
+
+struct Missing {
+  std::vector<std::string> packages, programs, why;
+  void add(const char* program, const char* package, const char* reason) {
+    programs.emplace_back(program);
+    packages.emplace_back(package);
+    why.emplace_back(reason);
+  }
+};
+
+/// Free bytes where the folder is, or will be.
+std::optional<std::uintmax_t> freeAt(fs::path folder) {
+  std::error_code unknown;
+  while (!fs::exists(folder, unknown) && folder.has_parent_path() && folder != folder.parent_path())
+    folder = folder.parent_path();
+  struct statvfs space{};
+  if (::statvfs(folder.c_str(), &space) != 0) return std::nullopt;
+  return static_cast<std::uintmax_t>(space.f_bavail) * space.f_frsize;
+}
+
+std::string firstLine(const fs::path& file) {
+  std::ifstream in(file);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+}  // namespace
+
+bool isInstalled(const std::string& program) {
+  std::string folders = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  if (const char* path = std::getenv("PATH")) folders = std::string(path) + ":" + folders;
+  while (!folders.empty()) {
+    const auto end = std::min(folders.find(':'), folders.size());
+    if (end > 0 && ::access((folders.substr(0, end) + "/" + program).c_str(), X_OK) == 0)
+      return true;
+    folders.erase(0, std::min(end + 1, folders.size()));
+  }
+  return false;
+}
+
+void lookAtPrograms(const Options& options, const inventory::Cluster* cluster, Lines& out) {
+  Missing missing;
+  for (const auto& needed : kAlways)
+    if (!isInstalled(needed.program)) missing.add(needed.program, needed.package, needed.why);
+  if (::access("/usr/lib/ipxe", R_OK) != 0)
+    missing.add("/usr/lib/ipxe", "ipxe", "nodes find no boot loader");
+  if (!options.store.empty() && !isInstalled("pg_dump"))
+    missing.add("pg_dump", "postgresql-client", "muster backup cannot copy the store");
+  if (cluster) {
+    const bool runs_sm = std::ranges::any_of(cluster->fabrics, [](const auto& named) {
+      return std::ranges::find(named.second.subnet_managers, "controller") !=
+             named.second.subnet_managers.end();
+    });
+    if (runs_sm && !isInstalled("opensm"))
+      missing.add("opensm", "opensm", "the fabric has no subnet manager");
+    const bool secure = std::ranges::any_of(
+        cluster->profiles, [](const auto& named) { return named.second.secure_boot; });
+    if (secure && ::access("/usr/lib/shim/shimx64.efi.signed", R_OK) != 0)
+      missing.add("shim", "shim-signed grub-efi-amd64-signed",
+                  "nodes with Secure Boot do not boot");
+    const bool ipmi = std::ranges::any_of(cluster->nodes, [](const inventory::Node& node) {
+      return node.bmc.url.starts_with("ipmi:");
+    });
+    if (ipmi && !isInstalled("ipmitool"))
+      missing.add("ipmitool", "ipmitool", "BMCs without Redfish cannot be reached");
+  }
+  if (missing.packages.empty()) return ok(out, "programs", "all are here");
+  out.push_back({"programs", Bad, fmt::format("missing: {}", fmt::join(missing.programs, ", ")),
+                 fmt::format("{}", fmt::join(missing.why, "; ")),
+                 fmt::format("apt install {}", fmt::join(missing.packages, " "))});
+}
+
+void lookAtTime(Lines& out) {
+  timex now{};
+  if (::adjtimex(&now) >= 0 && (now.status & STA_UNSYNC) == 0)
+    return ok(out, "time", "synchronized");
+  out.push_back({"time", Warning, "this host's clock is not synchronized",
+                 "certificates of agents and nodes count by it; logs of two hosts do not fit",
+                 "apt install systemd-timesyncd && timedatectl set-ntp true"});
+}
+
+void lookAtSpace(const std::string& what, const fs::path& folder, std::uintmax_t needed,
+                 const char* why, Lines& out) {
+  const auto free = freeAt(fs::absolute(folder));
+  if (free && *free >= needed)
+    return ok(out, what, fmt::format("{} GiB are free at {}", *free >> 30, folder.string()));
+  out.push_back({what, Warning,
+                 free ? fmt::format("{} MiB are free at {}, {} GiB are wanted", *free >> 20,
+                                    folder.string(), needed >> 30)
+                      : fmt::format("{} cannot be looked at", folder.string()),
+                 why, fmt::format("df -h {0}; du -xh --max-depth=2 {0}", folder.string())});
+}
+
+void lookAtState(const Options& options, Lines& out) {
+  struct stat status{};
+  const auto text = options.state.string();
+  if (::stat(options.state.c_str(), &status) != 0)
+    return ok(out, "state", fmt::format("{} is made when muster first works", text));
+  if (status.st_uid != ::geteuid()) {
+    out.push_back(
+        {"state", Bad,
+         fmt::format("{} belongs to user {}, this is user {}", text, status.st_uid, ::geteuid()),
+         "muster does not work in a folder that another user could change",
+         status.st_uid == 0 ? std::string("sudo muster …")
+                            : fmt::format("chown -R {} {}", ::geteuid(), text)});
+    return;
+  }
+  if ((status.st_mode & 0077) == 0) return ok(out, "state", fmt::format("{} is private", text));
+  out.push_back({"state", Bad, fmt::format("{} has mode {:04o}", text, status.st_mode & 07777),
+                 "other users could read the site's keys", fmt::format("chmod 700 {}", text)});
+}
+
+void lookAtSecrets(const inventory::Cluster& cluster, Lines& out) {
+  std::vector<std::string> open;
+  for (const auto& [name, credential] : cluster.credentials)
+    for (const auto* secret : {&credential.password, &credential.rotate_to})
+      if (const auto* file = std::get_if<fs::path>(&secret->source)) {
+        struct stat status{};
+        if (::stat(file->c_str(), &status) == 0 && (status.st_mode & 0077) != 0)
+          open.push_back(file->string());
+      }
+  std::ranges::sort(open);
+  open.erase(std::unique(open.begin(), open.end()), open.end());
+  if (open.empty()) return ok(out, "secrets", "readable by their owner alone");
+  out.push_back({"secrets", Bad, fmt::format("other users can read {}", fmt::join(open, ", ")),
+                 "who reads it has every BMC", fmt::format("chmod 600 {}", fmt::join(open, " "))});
+}
+
+void lookAtKvm(Lines& out) {
+  if (::access("/dev/kvm", R_OK | W_OK) == 0) return ok(out, "kvm", "/dev/kvm can be used");
+  if (!isInstalled("qemu-system-x86_64")) return;  // who has no twin needs none
+  out.push_back({"kvm", Warning, "/dev/kvm cannot be used",
+                 "the twin's machines are emulated: about ten times slower",
+                 "modprobe kvm_intel || modprobe kvm_amd; as a guest: nested virtualization"});
+}
+
+void lookAtFabric(const inventory::Cluster& cluster, Lines& out) {
+  const bool runs_sm = std::ranges::any_of(cluster.fabrics, [](const auto& named) {
+    return std::ranges::find(named.second.subnet_managers, "controller") !=
+           named.second.subnet_managers.end();
+  });
+  if (!runs_sm) return;
+  std::vector<std::string> seen;
+  std::error_code none;
+  for (const auto& device : fs::directory_iterator("/sys/class/infiniband", none))
+    for (const auto& port : fs::directory_iterator(device.path() / "ports", none)) {
+      if (firstLine(port.path() / "link_layer") != "InfiniBand") continue;
+      const auto name = fmt::format("{} port {}", device.path().filename().string(),
+                                    port.path().filename().string());
+      const auto state = firstLine(port.path() / "phys_state");  // "5: LinkUp"
+      if (state.starts_with("5:")) return ok(out, "fabric", name + " has a link");
+      seen.push_back(fmt::format("{} ({})", name, state));
+    }
+  out.push_back({"fabric", Bad,
+                 seen.empty() ? "this host has no InfiniBand port"
+                              : fmt::format("no link: {}", fmt::join(seen, ", ")),
+                 "subnet_managers names the controller, whose opensm needs a port",
+                 seen.empty() ? "apt install rdma-core and look at lspci; or name nodes in "
+                                "fabric.….subnet_managers"
+                              : "look at the cable, then: ibstat"});
+}
+
+}  // namespace muster::app::doctor
