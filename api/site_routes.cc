@@ -169,6 +169,11 @@ std::vector<ApiRoute> apiRoutes() {
   addRecordRoutes(out);
   addOrderRoutes(out);
   addRunRoutes(out);
+  addPlanRoutes(out);
+  addFirmwareRoutes(out);
+  addFabricRoutes(out);
+  addConsoleRoutes(out);
+  addLocatorRoutes(out);
   addTokenRoutes(out);
   for (auto& route : out)
     if (route.method != "GET") route.resource = resourceOf(out, route);

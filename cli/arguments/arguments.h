@@ -64,6 +64,7 @@ void addRolloutCommands(CLI::App& app, Invocation& call);
 void addRunCommands(CLI::App& app, Invocation& call);
 void addMonitorCommands(CLI::App& app, Invocation& call);  ///< monitor, quarantine, console, rma
 void addServerCommands(CLI::App& app, Invocation& call);   ///< server, token
+void addNotifyCommands(CLI::App& app, Invocation& call);
 void addUiCommand(CLI::App& app, Invocation& call);
 void addBackupCommands(CLI::App& app, Invocation& call);  ///< backup, restore, store
 void addBmcCommands(CLI::App& app, Invocation& call);

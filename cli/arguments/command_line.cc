@@ -108,6 +108,7 @@ void buildCommandLine(CLI::App& app, Invocation& call, const std::vector<std::st
   addRunCommands(app, call);
   addMonitorCommands(app, call);
   addServerCommands(app, call);
+  addNotifyCommands(app, call);
   addUiCommand(app, call);
   addBmcCommands(app, call);
   addDiscoverCommands(app, call);

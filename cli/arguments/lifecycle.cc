@@ -126,7 +126,9 @@ void addInventoryCommands(CLI::App& app, Invocation& call) {
   auto& group = addGroup(app, "inventory", "Check and show the declared inventory");
   addCommand(group, "check", "Report every error and warning of the inventory", call,
              inventoryCheck);
-  addCommand(group, "show", "Show the expanded cluster", call, inventoryShow);
+  auto [show, args] = addCommand(group, "show", "Show the expanded cluster", call, inventoryShow);
+  show.add_flag("--ansible", args.ansible,
+                "As a dynamic inventory of Ansible: groups by profile, pool and rack");
   addCommand(group, "schema", "Print the JSON Schema of the inventory", call, inventorySchema);
 }
 
