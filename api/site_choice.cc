@@ -115,6 +115,8 @@ Result<Site> chooseSite(const app::Options& options,
   if (options.direct) return embedded;
   if (!options.server.empty()) return named(options);
   for (const auto& socket : usualSockets(options)) {
+    std::error_code error;  // in a folder that is shut to this user there may be anything
+    if (!std::filesystem::exists(std::filesystem::symlink_status(socket, error))) continue;
     RemoteSiteOptions remote;
     remote.socket = socket;
     remote.owners = ownersOf(options);

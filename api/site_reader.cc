@@ -108,8 +108,11 @@ Result<const Fleet*> SiteReader::fleet() {
                             1us, (ended - began) / static_cast<int>(look.named + look.in_turn))),
         kLeastTurn, kMostTurn);
   print(*open);
-  fleet_good_until_ =
-      ended + std::max<Steady::duration>(kFleetLife, kFleetCostFactor * (ended - began));
+  // A reading of the whole store is followed by cheap looks; only one after the other is not.
+  const bool is_rare = look.is_anew && !was_anew_;
+  const auto cost = is_rare ? Steady::duration() : kFleetCostFactor * (ended - began);
+  was_anew_ = look.is_anew;
+  fleet_good_until_ = ended + std::max<Steady::duration>(kFleetLife, cost);
   return fleet_.get();
 }
 

@@ -53,7 +53,7 @@ class SiteReader {
   /// The inventory in use with what rollouts have laid over it. Errors: Unavailable (no good
   /// inventory has been read yet: which problems)
   Result<app::Session*> session();
-  /// At most a second old, or four times as long as it takes to make. Follows the log
+  /// At most a second old, or four times as long as a look takes. Follows the log
   /// (app/fleet_view.h).
   Result<const Fleet*> fleet();
   /// An order was carried out: the next look shows what it has changed.
@@ -89,6 +89,7 @@ class SiteReader {
   Steady::time_point look_again_{}, fleet_good_until_{};
   WallTime in_use_since_{};
   std::unique_ptr<Fleet> fleet_;
+  bool was_anew_ = false;    ///< the last look has read the whole store
   std::size_t in_turn_ = 0;  ///< nodes that the next look reads beside those that the log names
   std::atomic<bool> reload_{false};
   ApiCounters counters_;

@@ -3,6 +3,8 @@
 // named.
 #include "api/answer_values.h"
 
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "lifecycle/model/json.h"
 
 #include <gmock/gmock.h>
@@ -13,6 +15,9 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+
+/// As a client reads it: numbers have lost how they were made.
+json sent(const json& value) { return jsonOrNone(jsonText(value), kServerJson); }
 
 const WallTime kAt = std::chrono::sys_days{std::chrono::year{2026} / 11 / 26};
 
@@ -26,7 +31,7 @@ TEST(AnswerValues, anEventIsWhatItWas) {
                                0.25};
   auto said = lifecycle::toJson(event);
   said["of_a_newer_muster"] = {1, 2};
-  const auto read = eventFrom(said);
+  const auto read = eventFrom(sent(said));
   ASSERT_TRUE(read) << read.error().str();
   EXPECT_EQ(read->sequence, 7);
   EXPECT_EQ(read->at, kAt);
@@ -36,7 +41,7 @@ TEST(AnswerValues, anEventIsWhatItWas) {
   EXPECT_EQ(read->text, "writing");
   EXPECT_EQ(read->fraction, 0.25);
   said["kind"] = "kind-of-a-newer-muster";
-  EXPECT_EQ(eventFrom(said)->kind, lifecycle::EventKind::Note);
+  EXPECT_EQ(eventFrom(sent(said))->kind, lifecycle::EventKind::Note);
 }
 
 TEST(AnswerValues, aFindingKeepsItsEvidenceAsJsonOrAsText) {
@@ -47,9 +52,9 @@ TEST(AnswerValues, aFindingKeepsItsEvidenceAsJsonOrAsText) {
                              "look",
                              kAt,
                              "monitor"};
-  EXPECT_EQ(findingFrom(lifecycle::toJson(finding))->evidence, R"({"ms":12})");
+  EXPECT_EQ(findingFrom(sent(lifecycle::toJson(finding)))->evidence, R"({"ms":12})");
   finding.evidence = "12 ms";
-  const auto read = findingFrom(lifecycle::toJson(finding));
+  const auto read = findingFrom(sent(lifecycle::toJson(finding)));
   ASSERT_TRUE(read) << read.error().str();
   EXPECT_EQ(read->evidence, "12 ms");
   EXPECT_EQ(read->severity, Severity::Warning);
@@ -71,7 +76,7 @@ TEST(AnswerValues, whatIsStaleHasItsAge) {
                         {"reason", "refused"},
                         {"since", muster::toString(kAt)},
                         {"last_read", muster::toString(kAt)}}}}};
-  const auto read = nodeStatusFrom(node);
+  const auto read = nodeStatusFrom(sent(node));
   ASSERT_TRUE(read) << read.error().str();
   EXPECT_EQ(read->findings, 2u);
   ASSERT_EQ(read->stale.size(), 1u);
@@ -80,28 +85,29 @@ TEST(AnswerValues, whatIsStaleHasItsAge) {
 }
 
 TEST(AnswerValues, whatIsMissingOrOfAnotherKindIsNamed) {
-  const auto errorOf = [](const auto& read) {
+  const auto errorOf = [](auto* make, const json& said) {
+    const auto read = make(sent(said));
     EXPECT_FALSE(read);
     return read ? std::string()
                 : std::string(toString(read.error().code())) + " " + read.error().str();
   };
-  EXPECT_THAT(errorOf(eventFrom(json::array())), HasSubstr("corrupt"));
-  EXPECT_THAT(errorOf(eventFrom({{"sequence", -1}, {"kind", "note"}, {"text", "x"}})),
+  EXPECT_THAT(errorOf(eventFrom, json::array()), HasSubstr("corrupt"));
+  EXPECT_THAT(errorOf(eventFrom, {{"sequence", -1}, {"kind", "note"}, {"text", "x"}}),
               HasSubstr("event.sequence"));
-  EXPECT_THAT(errorOf(eventFrom({{"sequence", 1}, {"kind", "note"}, {"text", 5}})),
+  EXPECT_THAT(errorOf(eventFrom, {{"sequence", 1}, {"kind", "note"}, {"text", 5}}),
               HasSubstr("event.text"));
   EXPECT_THAT(
-      errorOf(eventFrom({{"sequence", 1}, {"kind", "note"}, {"text", "x"}, {"at", "yesterday"}})),
+      errorOf(eventFrom, {{"sequence", 1}, {"kind", "note"}, {"text", "x"}, {"at", "yesterday"}}),
       HasSubstr("event.at"));
-  EXPECT_THAT(errorOf(siteStatusFrom({{"several_controllers", "no"}})),
+  EXPECT_THAT(errorOf(siteStatusFrom, {{"several_controllers", "no"}}),
               HasSubstr("site.several_controllers"));
-  EXPECT_THAT(errorOf(runFrom(json::object())), HasSubstr("run.id"));
-  EXPECT_THAT(errorOf(impactFrom({{"actions", "many"}})), HasSubstr("impact.actions"));
-  EXPECT_THAT(errorOf(findingFrom({{"subject", "a"},
-                                   {"facet", "b"},
-                                   {"severity", "awful"},
-                                   {"text", ""},
-                                   {"what_to_do", ""}})),
+  EXPECT_THAT(errorOf(runFrom, json::object()), HasSubstr("run.id"));
+  EXPECT_THAT(errorOf(impactFrom, {{"actions", "many"}}), HasSubstr("impact.actions"));
+  EXPECT_THAT(errorOf(findingFrom, {{"subject", "a"},
+                                    {"facet", "b"},
+                                    {"severity", "awful"},
+                                    {"text", ""},
+                                    {"what_to_do", ""}}),
               HasSubstr("finding.severity"));
 }
 

@@ -135,7 +135,10 @@ TEST_F(ApiAttack, aStoreThatWasReplacedIsNotAnsweredFrom) {
   EXPECT_EQ(get("/site").status, 503);
   EXPECT_EQ(ask({.target = "/readyz"}).status, 503);
   EXPECT_EQ(ask({.target = "/healthz"}).status, 200);
-  EXPECT_EQ(post("/quarantine", {{"nodes", "gpu001"}, {"reason", "PSU"}}).status, 503);
+  const auto order = post("/quarantine", {{"nodes", "gpu001"}, {"reason", "PSU"}});
+  EXPECT_EQ(order.status, 500);
+  EXPECT_EQ(order.json["code"], "corrupt");
+  EXPECT_THAT(order.json["detail"].get<std::string>(), HasSubstr("nothing was done"));
   std::filesystem::copy_file(site_ / "taken.db", db);  // a restored one is another file
   EXPECT_EQ(get("/nodes").status, 503) << "its journal is not this one's: the process must end";
 }

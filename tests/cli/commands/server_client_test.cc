@@ -172,6 +172,17 @@ TEST_F(ServerClients, aMemberOfANamedGroupLooksAndOthersAreToldWhomToAsk) {
   EXPECT_THAT(shut.err, AllOf(HasSubstr("denied"), HasSubstr("group muster")));
 }
 
+TEST_F(ServerClients, whereNoServerIsNobodySaysThatOneServes) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become somebody else";
+  ASSERT_EQ(muster({"quarantine", "add", "gpu001", "--reason", "PSU"}).code, kOk);
+  ::chmod((folder_ / ".").c_str(), 0711);
+  const auto alone = otherUser({"status"});
+  EXPECT_EQ(alone.code, kFailed);
+  EXPECT_THAT(alone.err, Not(HasSubstr("a server serves")));
+  ::chmod((folder_ / ".").c_str(), 0700);  // not even whether there is a socket can be seen
+  EXPECT_THAT(otherUser({"status"}).err, Not(HasSubstr("a server serves")));
+}
+
 TEST_F(ServerClients, whatAsksNoServerRefusesToBeSentToOne) {
   const auto apply = muster({"--server", "https://ctl1:9443", "apply", "--yes"});
   EXPECT_EQ(apply.code, kUsage);
