@@ -92,6 +92,7 @@ struct LabSpec;
 struct Limits;
 struct LoadedChange;
 struct MonitorPolicy;
+struct NotificationReceiver;
 struct MountedSystem;
 struct Network;
 struct Node;

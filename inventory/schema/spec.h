@@ -178,6 +178,7 @@ const ObjectSpec* fabricSpec();
 const ObjectSpec* railSpec();
 const ObjectSpec* poolSpec();
 const ObjectSpec* monitorSpec();
+const ObjectSpec* notificationSpec();
 const ObjectSpec* fileSystemSpec();
 const ObjectSpec* discoverySpec();
 const ObjectSpec* secretSpec();

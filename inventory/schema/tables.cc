@@ -515,6 +515,8 @@ ObjectSpec make_clusterSpec() {
           &Cluster::certificates);
   section(table, "monitor", false, object(monitorSpec), "The long-running controller.",
           &Cluster::monitor);
+  section(table, "notifications", false, mapOf(object(notificationSpec), kEntryName),
+          "Who outside is told what happens, by name.", &Cluster::notifications);
   section(table, "limits", false, object(limitsSpec), "How much at once.", &Cluster::limits);
   section(table, "racks", false, mapOf(object(rackSpec), kText), "What racks may draw, by name.",
           &Cluster::racks);

@@ -6,6 +6,7 @@
 
 #include "api/server.h"
 #include "base/io/crypto.h"
+#include "base/io/http.h"
 #include "base/io/process.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
@@ -195,7 +196,6 @@ nodes:
   app::SiteFolder site_;
   std::unique_ptr<ApiServer> server_;
 
- private:
   void record(const Ask& what, const Said& said) {
     answers_ += jsonText(nlohmann::json{{"method", what.method},
                                         {"target", what.target},
@@ -204,6 +204,8 @@ nodes:
                                         {"body", said.json}}) +
                 "\n";
   }
+
+ private:
   std::string answers_;
 };
 
