@@ -148,6 +148,23 @@ Params gpuFabric(const Asked& asked) {
              ? Params(nlohmann::json::object())
              : std::nullopt;
 }
+/// GPUs that sit beside a Grace processor; others have no such links.
+Params gpuC2c(const Asked& asked) {
+  for (const char* grace : {"GH200", "GB200", "GB300"})
+    if (asked.profile.expect.gpu_model.find(grace) != std::string::npos) return smi(asked);
+  return std::nullopt;
+}
+/// Of HGX boards whose switches are on PCI: A100 and Hopper with eight GPUs.
+Params gpuNvswitch(const Asked& asked) {
+  if (!gpuFabric(asked)) return std::nullopt;
+  const auto& model = asked.profile.expect.gpu_model;
+  const auto is = [&model](std::string_view part) { return model.find(part) != std::string::npos; };
+  if (is("NVL") || is("GH200")) return std::nullopt;
+  if (is("A100") || is("A800")) return Params(nlohmann::json{{"switches", 6}});
+  for (const char* hopper : {"H100", "H200", "H800", "H20"})
+    if (is(hopper)) return Params(nlohmann::json{{"switches", 4}});
+  return std::nullopt;
+}
 Params gpuAmd(const Asked& asked) {
   if (!asked.amd()) return std::nullopt;
   nlohmann::json params{{"model", asked.profile.expect.gpu_model}};
@@ -237,11 +254,13 @@ constexpr std::array kParams{
     ParamRow{"gpu.affinity", gpuAffinity},
     ParamRow{"gpu.amd", gpuAmd},
     ParamRow{"gpu.burn", gpuBurn},
+    ParamRow{"gpu.c2c", gpuC2c},
     ParamRow{"gpu.count", gpuCount},
     ParamRow{"gpu.driver", gpuDriver},
     ParamRow{"gpu.fabric", gpuFabric},
     ParamRow{"gpu.model", gpuModel},
     ParamRow{"gpu.nccl-tests", gpuNcclTests},
+    ParamRow{"gpu.nvswitch", gpuNvswitch},
     ParamRow{"gpu.memory-temperature", smi},
     ParamRow{"gpu.processes", smi},
     ParamRow{"gpu.settings", smi},

@@ -42,6 +42,28 @@ TEST(Gates, gpuGroupAsksForTheProfilesExpectations) {
   EXPECT_EQ(medium->size(), checks->size() + 1) << "muster-burn takes minutes";
 }
 
+TEST(Gates, linksBesideNvlinkAreAskedForWhereTheModelHasThem) {
+  inventory::Profile profile;
+  profile.expect.gpus = 8;
+  const auto asked = [&](const std::string& model, std::string_view id) {
+    profile.expect.gpu_model = model;
+    const auto checks =
+        localChecks({}, profile, {"g", inventory::GateLevel::Quick, {"nvidia-smi"}});
+    for (const auto& check : *checks)
+      if (check.id == id) return check.params;
+    return std::string("not asked");
+  };
+  EXPECT_EQ(asked("A100-SXM4-80GB", "gpu.nvswitch"), R"({"switches":6})");
+  EXPECT_EQ(asked("H100", "gpu.nvswitch"), R"({"switches":4})");
+  EXPECT_EQ(asked("H200", "gpu.nvswitch"), R"({"switches":4})");
+  for (const char* other : {"H100 PCIe", "H100 NVL", "H200 NVL", "B200", "L40S", "GH200 480GB"})
+    EXPECT_EQ(asked(other, "gpu.nvswitch"), "not asked") << other;
+  EXPECT_EQ(asked("GB200", "gpu.c2c"), R"({"gpus":8})");
+  EXPECT_EQ(asked("H200", "gpu.c2c"), "not asked");
+  profile.expect.gpus = 4;
+  EXPECT_EQ(asked("H100", "gpu.nvswitch"), "not asked") << "four GPUs have none";
+}
+
 TEST(Gates, theBootOrderIsAskedWhereTheInstallationMendsIt) {
   inventory::Cluster cluster;
   cluster.images["noble"].kind = inventory::ImageKind::RootFs;

@@ -92,6 +92,9 @@ Verdict checkGpuAmd(const nlohmann::json& params, const Host& host);          //
 Verdict checkGpuDcgm(const nlohmann::json& params, const Host& host);  ///< {level, limit_seconds}
 Verdict checkGpuSettings(const nlohmann::json& params,
                          const Host& host);  ///< {gpus, persistence, mig, compute_mode, ecc}
+Verdict checkGpuC2c(const nlohmann::json& params, const Host& host);  ///< {gpus, links}
+Verdict checkGpuNvswitch(const nlohmann::json& params,
+                         const Host& host);  ///< {switches, firmware}: firmware may be absent
 Verdict checkGpuProcesses(const nlohmann::json& params,
                           const Host& host);  ///< {gpus, max_used_mib, allow}: names with commas
 Verdict checkGpuSramEcc(const nlohmann::json& params, const Host& host);  ///< {gpus, max_corrected}
