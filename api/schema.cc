@@ -93,6 +93,7 @@ json site() {
                  {"leader", object({{"holder", kText}, {"address", kText}}), kOptional},
                  {"several_controllers", kFlag},
                  {"rollout", kText, kOptional},
+                 {"overrides", kTexts},
                  {"inventory_digest", kText},
                  {"last_event", kCount}});
 }
@@ -237,6 +238,12 @@ json run() {
   const auto approval =
       object({{"principal", kText}, {"at", kTime}, {"plan_hash", kText}, {"confirmation", kFlag}});
   const auto stamp = object({{"state", kText}, {"reason", kText}, {"at", kTime}, {"by", kText}});
+  const auto overridden = object({{"principal", kText},
+                                  {"at", kTime},
+                                  {"plan_hash", kText},
+                                  {"against", kText},
+                                  {"reason", kText},
+                                  {"acknowledged_by", kText}});
   const auto domain = object({{"kind", kText},
                               {"name", kText},
                               {"taken_out", kCount},
@@ -262,6 +269,7 @@ json run() {
                             {"changed_at", kTime},
                             {"approvals_needed", kCount},
                             {"approvals", arrayOf(approval)},
+                            {"overrides", arrayOf(overridden)},
                             {"progress", mapOf(kCount)},
                             {"problems", kTexts},
                             {"stamps", arrayOf(stamp)},
@@ -269,7 +277,7 @@ json run() {
                             {"last_event", kInteger}});
   out["required"] = json::array();
   for (const auto& [name, schema] : out["properties"].items()) out["required"].push_back(name);
-  out["properties"].update({{"planned_at", kTime}, {"impact", impact}});
+  out["properties"].update({{"planned_at", kTime}, {"waits_until", kTime}, {"impact", impact}});
   return out;
 }
 

@@ -30,6 +30,7 @@ struct ApplyArgs {
   bool yes = false;            ///< never ask
   bool direct = false;         ///< by this process, whoever serves the site
   bool expand = false;
+  std::string after_restart = "continue";  ///< or "pause": of a run whose host has died
 };
 int apply(const app::Options& options, const ApplyArgs& args);
 struct StatusArgs {

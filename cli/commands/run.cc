@@ -34,6 +34,12 @@ int change(const app::Options& options, const std::string& id,
   return show(options, use_case(**runs, id, app::localActor(), SystemClock().now()));
 }
 
+/// The plan of the run, where it has that one or none is named.
+std::string planMeant(const Run& run, const std::string& named) {
+  const bool is_meant = !run.plan_hash.empty() && run.plan_hash.starts_with(named);
+  return named.empty() || is_meant ? run.plan_hash : named;
+}
+
 }  // namespace
 
 int runList(const app::Options& options, const RunListArgs& args) {
@@ -77,13 +83,25 @@ int runApprove(const app::Options& options, const RunApproveArgs& args) {
   if (!runs) return report(runs.error());
   const auto run = app::readRun(**runs, args.id);
   if (!run) return report(run.error());
-  const bool is_meant = !run->plan_hash.empty() && run->plan_hash.starts_with(args.plan);
-  const auto& hash = args.plan.empty() || is_meant ? run->plan_hash : args.plan;
+  const auto hash = planMeant(*run, args.plan);
   const auto actor = app::localActor();
   const auto now = SystemClock().now();
   const bool confirms = run->apply.confirm && actor.principal == run->asked_by.principal;
   return show(options, confirms ? app::confirmRun(**runs, args.id, hash, actor, now)
                                 : app::approveRun(**runs, args.id, hash, actor, now));
+}
+
+int runOverride(const app::Options& options, const RunOverrideArgs& args) {
+  const auto runs = app::openRunStore(options);
+  if (!runs) return report(runs.error());
+  const auto run = app::readRun(**runs, args.id);
+  if (!run) return report(run.error());
+  return show(options, app::overrideRun(**runs, args.id, planMeant(*run, args.plan), args.reason,
+                                        app::localActor(), SystemClock().now()));
+}
+
+int runAcknowledge(const app::Options& options, const RunArgs& args) {
+  return change(options, args.id, app::acknowledgeRun);
 }
 
 }  // namespace muster::cli

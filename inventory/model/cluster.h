@@ -36,6 +36,7 @@ struct Cluster {
   Held<CertificatePolicy> certificates;
   Held<MonitorPolicy> monitor;
   Held<Limits> limits;
+  Parts<ApprovalRule> approvals;
   Section<Rack> racks;
   std::filesystem::path
       folder;  ///< where relative paths of the file start; paths in here are absolute already

@@ -6,6 +6,7 @@
 
 #include "api/server.h"
 #include "base/io/crypto.h"
+#include "base/io/http.h"
 #include "base/io/process.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
