@@ -29,6 +29,18 @@ nlohmann::json approvalsJson(const Run& run) {
   return out;
 }
 
+nlohmann::json overridesJson(const Run& run) {
+  auto out = nlohmann::json::array();
+  for (const auto& each : run.overrides)
+    out.push_back({{"principal", each.by.principal},
+                   {"at", muster::toString(each.at)},
+                   {"plan_hash", each.plan_hash},
+                   {"against", toString(each.against)},
+                   {"reason", each.reason},
+                   {"acknowledged_by", each.acknowledged_by}});
+  return out;
+}
+
 nlohmann::json toJson(const Run& run) {
   auto stamps = nlohmann::json::array();
   for (const auto& each : run.stamps)
@@ -60,6 +72,7 @@ nlohmann::json toJson(const Run& run) {
                         {"subjects", run.subjects},
                         {"approvals_needed", run.approvals_needed},
                         {"approvals", approvalsJson(run)},
+                        {"overrides", overridesJson(run)},
                         {"progress",
                          {{"rounds", progress.rounds},
                           {"planned", progress.planned},
@@ -73,6 +86,7 @@ nlohmann::json toJson(const Run& run) {
                         {"first_event", run.first_event},
                         {"last_event", run.last_event}};
   if (run.planned_at != WallTime{}) out["planned_at"] = muster::toString(run.planned_at);
+  if (run.waits_until != WallTime{}) out["waits_until"] = muster::toString(run.waits_until);
   if (run.impact) out["impact"] = impactJson(*run.impact);
   return out;
 }
@@ -85,7 +99,9 @@ lifecycle::RunActor actorOf(const Call& call) {
 Reply runs(SiteReader& reader, const Call& call) {
   TRY(store, app::openRunStore(reader.options()));
   const auto limit = static_cast<std::size_t>(call.integer("limit", kDefaultRuns));
-  TRY(found, app::listRuns(*store, {call.flag("open"), limit, call.integer("cursor", 0)}));
+  TRY(found, app::listRuns(*store, {.open_only = call.flag("open"),
+                                    .limit = limit,
+                                    .before = call.integer("cursor", 0)}));
   auto items = nlohmann::json::array();
   for (const auto& run : found) items.push_back(toJson(run));
   Answer out{200, {{"items", std::move(items)}}};
@@ -161,6 +177,13 @@ Act said(Word word) {
   };
 }
 
+Reply overridden(SiteReader& reader, const Call& call) {
+  TRY(store, app::openRunStore(reader.options()));
+  TRY(run, app::overrideRun(*store, call.text("id"), call.text("plan_hash"), call.text("reason"),
+                            actorOf(call), reader.now()));
+  return Answer{200, toJson(run)};
+}
+
 }  // namespace
 
 void addRunRoutes(std::vector<ApiRoute>& routes) {
@@ -201,6 +224,12 @@ void addRunRoutes(std::vector<ApiRoute>& routes) {
       refTo("Run"), said(app::confirmRun));
   add("POST", "/runs/{id}/approve", Verb::Approve, "Somebody else's yes to the plan", {kPlanHash},
       refTo("Run"), said(app::approveRun));
+  add("POST", "/runs/{id}/override", Verb::Admin,
+      "Let its plan begin without its approvals, or outside a maintenance window",
+      {kPlanHash, {"reason", Kind::Text, "Why; shown until it is acknowledged", true}},
+      refTo("Run"), overridden);
+  add("POST", "/runs/{id}/acknowledge", Verb::Approve, "Say that its overrides are known", {},
+      refTo("Run"), ordered(app::acknowledgeRun));
 }
 
 }  // namespace muster::api

@@ -93,6 +93,7 @@ json site() {
                  {"leader", object({{"holder", kText}, {"address", kText}}), kOptional},
                  {"several_controllers", kFlag},
                  {"rollout", kText, kOptional},
+                 {"overrides", kTexts},
                  {"inventory_digest", kText},
                  {"last_event", kCount}});
 }
@@ -336,6 +337,12 @@ json run() {
   const auto approval =
       object({{"principal", kText}, {"at", kTime}, {"plan_hash", kText}, {"confirmation", kFlag}});
   const auto stamp = object({{"state", kText}, {"reason", kText}, {"at", kTime}, {"by", kText}});
+  const auto overridden = object({{"principal", kText},
+                                  {"at", kTime},
+                                  {"plan_hash", kText},
+                                  {"against", kText},
+                                  {"reason", kText},
+                                  {"acknowledged_by", kText}});
   json out = object({{"id", kText}, {"kind", kText}, {"nodes", kText}, {"confirm", kFlag}});
   for (const auto* name : {"after_restart", "state", "reason", "text", "order", "ordered_by",
                            "worked_on_by", "inventory_digest", "plan_hash", "subjects"})
@@ -346,6 +353,7 @@ json run() {
                             {"changed_at", kTime},
                             {"approvals_needed", kCount},
                             {"approvals", arrayOf(approval)},
+                            {"overrides", arrayOf(overridden)},
                             {"progress", mapOf(kCount)},
                             {"problems", kTexts},
                             {"stamps", arrayOf(stamp)},
@@ -353,7 +361,8 @@ json run() {
                             {"last_event", kInteger}});
   out["required"] = json::array();
   for (const auto& [name, schema] : out["properties"].items()) out["required"].push_back(name);
-  out["properties"].update({{"planned_at", kTime}, {"impact", planImpact()}});
+  out["properties"].update(
+      {{"planned_at", kTime}, {"waits_until", kTime}, {"impact", planImpact()}});
   return out;
 }
 

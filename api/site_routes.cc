@@ -5,6 +5,7 @@
 #include "api/schema.h"
 #include "app/actor.h"
 #include "app/leadership.h"
+#include "app/runs.h"
 #include "base/version.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/pools.h"
@@ -60,6 +61,12 @@ Reply site(SiteReader& reader, const Call& call) {
   if (const auto open = lifecycle::RolloutRecord::current(reader.store());
       open && open->rollout().isOpen())
     out.body["rollout"] = open->rollout().id;
+  out.body["overrides"] = nlohmann::json::array();
+  if (call.scope.isSite()) {  // runs are for who has the whole site
+    TRY(runs, app::openRunStore(reader.options()));
+    TRY(loud, app::loudOverrides(*runs));
+    out.body["overrides"] = std::move(loud);
+  }
   out.as_of = fleet->as_of;
   return out;
 }

@@ -5,6 +5,7 @@
 #include "app/current_impact.h"
 #include "app/plan.h"
 #include "app/plan_impact.h"
+#include "app/run_policy.h"
 #include "base/limits.h"
 #include "inventory/model/cluster.h"
 #include "lifecycle/model/facet_table.h"
@@ -37,6 +38,7 @@ Result<bool> isApproved(Session& session, const lifecycle::FactSet& facts, const
                                            })));
   session.progress.onImpact(plan, impact);
   TRY_OK(requireWithinLimits(impact));
+  TRY_OK(requireNoApprovals(session.cluster(), plan, impact, controller.clock().now()));
   if (impact.actions == impact.blocked) return true;
   auto& progress = session.progress;
   return session.controller->run(

@@ -92,6 +92,7 @@ PlanImpact impactOf(const inventory::Cluster& cluster, const lifecycle::FactSet&
   }
   out.subjects = subjects.size();
   out.domains = domainsOf(cluster, facts, out.taken_out, leaves);
+  out.run_limit = static_cast<std::size_t>(cluster.limits->per_run.value_or(0));
   out.at_least = longestChain(plan);
   for (const auto& node : cluster.nodes) {
     const Subject subject(node.name);
@@ -121,8 +122,14 @@ std::vector<NodeName> uncheckedNeighbours(const inventory::Cluster& cluster,
   return out;
 }
 
-std::vector<std::string> exceededLimits(const PlanImpact& impact) {
+std::vector<std::string> exceededLimits(const PlanImpact& impact, std::size_t taken_out_before) {
   std::vector<std::string> out;
+  if (const auto all = taken_out_before + impact.taken_out.size();
+      impact.run_limit > 0 && !impact.taken_out.empty() && all > impact.run_limit)
+    out.push_back(
+        fmt::format("one run: {} nodes would be taken out of work, at most {} may "
+                    "(limits.per_run)",
+                    all, impact.run_limit));
   for (const auto& domain : impact.domains)
     if (domain.exceeds())
       out.push_back(fmt::format(
@@ -134,8 +141,8 @@ std::vector<std::string> exceededLimits(const PlanImpact& impact) {
   return out;
 }
 
-Result<void> requireWithinLimits(const PlanImpact& impact) {
-  const auto exceeded = exceededLimits(impact);
+Result<void> requireWithinLimits(const PlanImpact& impact, std::size_t taken_out_before) {
+  const auto exceeded = exceededLimits(impact, taken_out_before);
   if (exceeded.empty()) return {};
   std::string text = "the plan takes too many nodes out of work at once; nothing was done";
   for (const auto& line : exceeded) text += "\n  " + line;
@@ -143,7 +150,7 @@ Result<void> requireWithinLimits(const PlanImpact& impact) {
               text +
                   "\nchange them in waves: declare the new driver, image or firmware, leave the "
                   "profile as it was, and `muster rollout start`; or take fewer nodes at once: "
-                  "`muster apply --nodes …`; limits.max_unavailable of the inventory is the limit");
+                  "`muster apply --nodes …`; `limits` of the inventory says how many");
 }
 
 }  // namespace muster::app

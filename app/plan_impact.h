@@ -26,8 +26,9 @@ std::vector<NodeName> uncheckedNeighbours(const inventory::Cluster& cluster,
                                           const lifecycle::LeafSwitchesOf& leaves);
 
 /// Why the plan must not be carried out in one go, one line a domain; empty: it may.
-std::vector<std::string> exceededLimits(const PlanImpact& impact);
+/// `taken_out_before`: other nodes that the same run has taken out already.
+std::vector<std::string> exceededLimits(const PlanImpact& impact, std::size_t taken_out_before = 0);
 /// Errors: Denied (a limit is exceeded; names them and points to a rollout)
-Result<void> requireWithinLimits(const PlanImpact& impact);
+Result<void> requireWithinLimits(const PlanImpact& impact, std::size_t taken_out_before = 0);
 
 }  // namespace muster::app

@@ -2,6 +2,7 @@
 // Which run is worked on, and what orders do to it. What happens in it: run_rounds.cc.
 #include "app/run_executor.h"
 
+#include "app/run_agreement.h"
 #include "app/run_change.h"
 #include "app/run_scope.h"
 #include "lifecycle/model/plan.h"
@@ -21,8 +22,9 @@ constexpr std::chrono::seconds kRowPoll{1};        ///< rows are looked at so of
 constexpr std::chrono::seconds kAfterTrouble{10};  ///< the store may be away
 
 /// What has begun goes first, then what may begin, then what is to be planned.
-constexpr std::array kFirst{RunState::Running, RunState::Planning, RunState::Approved,
-                            RunState::Planned, RunState::Queued};
+constexpr std::array kFirst{RunState::Running,      RunState::Planning, RunState::Approved,
+                            RunState::Planned,      RunState::Waiting,  RunState::Queued,
+                            RunState::NeedsApproval};
 
 }  // namespace
 
@@ -89,6 +91,8 @@ Result<std::optional<Run>> RunExecutor::next() {
 Result<std::optional<Run>> RunExecutor::adopt(Run run) {
   const auto id = run.id;
   const bool was_worked_on = run.state == RunState::Planning || run.state == RunState::Running;
+  if (run.state == RunState::Waiting || run.state == RunState::NeedsApproval)
+    return endWaiting(rows_, work_.cluster, std::move(run));
   if (!was_worked_on) return std::optional(std::move(run));
   if (run.order != RunOrder::None) {
     TRY_OK(obey(id));

@@ -36,7 +36,7 @@ Async<void> RunRounds::carryOut(Run run) {
     if (!planned) co_return planned;
   }
   CO_TRY(known, rows_.read(id));
-  if (known.state == RunState::Planned) CO_TRY_OK(decide(rows_, id));
+  if (known.state == RunState::Planned) CO_TRY_OK(decide(rows_, work_.cluster, id));
   CO_TRY(decided, rows_.read(id));
   if (decided.state != RunState::Approved) co_return Result<void>();
   auto beginning = begin(std::move(decided));
@@ -109,6 +109,10 @@ Async<void> RunRounds::begin(Run run) {
                          "the inventory has changed since the plan was made"));
     co_return Result<void>();
   }
+  if (!run.begun) {
+    CO_TRY(is_open, isWindowOpen(rows_, work_.cluster, id));
+    if (!is_open) co_return Result<void>();
+  }
   std::optional<Plan> plan;
   const bool is_just_made = made_ && made_for_ == id && made_->hash() == run.plan_hash;
   if (!run.begun && is_just_made && !run.apply.confirm && run.approvals_needed == 0) plan = made_;
@@ -130,6 +134,10 @@ Async<void> RunRounds::begin(Run run) {
       co_return Result<void>();
     }
     plan = std::move(now);
+  }
+  if (!run.begun) {  // looking again takes its time
+    CO_TRY(is_open, isWindowOpen(rows_, work_.cluster, id));
+    if (!is_open) co_return Result<void>();
   }
   CO_TRY(running, rows_.move(id, RunState::Running, RunReason::None, "", noteAgreement));
   memory_.begun.insert(id);
@@ -195,12 +203,7 @@ Async<void> RunRounds::converge(Run run, std::optional<Plan> first) {
         CO_TRY_OK(rows_.move(id, RunState::Done, RunReason::None));
         co_return Result<void>();
       }
-      if (const auto within = requireWithinLimits(seen->impact); !within) {
-        CO_TRY_OK(
-            rows_.move(id, RunState::Failed, RunReason::LimitsExceeded, within.error().text()));
-        co_return Result<void>();
-      }
-      CO_TRY(goes_on, mayGoOn(rows_, id, seen->plan, seen->impact));
+      CO_TRY(goes_on, mayGoOn(rows_, work_.cluster, id, seen->plan, seen->impact));
       if (!goes_on) co_return Result<void>();
       plan = std::move(seen->plan);
     }

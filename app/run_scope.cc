@@ -15,13 +15,13 @@ std::string folded(const std::set<std::string>& names) {
   return inventory::foldHostlist({names.begin(), names.end()});
 }
 
+}  // namespace
+
 std::set<std::string> namesOf(const std::string& hostlist) {
   if (hostlist.empty()) return {};
   const auto names = inventory::expandHostlist(hostlist);
   return names ? std::set<std::string>(names->begin(), names->end()) : std::set<std::string>();
 }
-
-}  // namespace
 
 std::string with(const std::string& hostlist, const std::vector<NodeName>& nodes) {
   auto names = namesOf(hostlist);

@@ -13,6 +13,8 @@
 
 namespace muster::app {
 
+/// The names of a hostlist; none, where it is empty.
+std::set<std::string> namesOf(const std::string& hostlist);
 /// The hostlist and these nodes.
 std::string with(const std::string& hostlist, const std::vector<NodeName>& nodes);
 /// The hostlist and the nodes on which the plan acts.

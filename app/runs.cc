@@ -15,7 +15,9 @@ namespace {
 
 using namespace lifecycle;
 
-constexpr std::size_t kIdBytes = 6;      ///< hexadecimal digits are twice as many
+constexpr std::size_t kIdBytes = 6;            ///< hexadecimal digits are twice as many
+constexpr std::size_t kMaxReasonBytes = 1000;  ///< of an override
+constexpr std::size_t kMaxLoudRuns = 100;
 constexpr std::size_t kMaxIdBytes = 64;  ///< of what somebody types
 
 std::string newId() { return "r-" + io::sha256Hex(io::randomToken(24)).substr(0, 2 * kIdBytes); }
@@ -31,6 +33,13 @@ bool isWorkedOn(const Run& run) {
 Error over(const Run& run, std::string_view verb) {
   return Error(ErrorCode::Conflict, fmt::format("run {} is {} already: there is nothing to {}",
                                                 run.id, toString(run.state), verb));
+}
+
+Error anotherPlan(const Run& run) {
+  return Error(ErrorCode::Conflict,
+               fmt::format("the plan of run {} is another one by now ({}): look at it again with "
+                           "`muster run show {}`",
+                           run.id, run.plan_hash.substr(0, 12), run.id));
 }
 
 /// A change that a person asks for: at once, or by an order to whoever works on it.
@@ -58,11 +67,7 @@ Result<Run> saidYes(Run run, const std::string& plan_hash, const RunActor& actor
   if (run.state != RunState::NeedsApproval)
     return fail(ErrorCode::Conflict,
                 fmt::format("run {} is {}: it waits for no approval", run.id, toString(run.state)));
-  if (plan_hash != run.plan_hash)
-    return fail(ErrorCode::Conflict,
-                fmt::format("the plan of run {} is another one by now ({}): look at it again with "
-                            "`muster run show {}`",
-                            run.id, run.plan_hash.substr(0, 12), run.id));
+  if (plan_hash != run.plan_hash) return fail(anotherPlan(run));
   RunApproval yes{actor, now, plan_hash, confirmation};
   const bool known =
       std::any_of(run.approvals.begin(), run.approvals.end(), [&yes](const RunApproval& earlier) {
@@ -157,14 +162,17 @@ Result<RunEvents> followRun(RunStore& runs, Store& store, const std::string& id,
   TRY(run, readRun(runs, id));
   out.run = std::move(run);
   out.next = std::max(after, out.run.first_event - 1);
-  std::set<Subject> subjects{Subject::cluster()};
-  if (!out.run.subjects.empty()) {
-    TRY(names, inventory::expandHostlist(out.run.subjects));
-    for (const auto& name : names) subjects.insert(Subject(NodeName(name)));
-  }
   const bool is_over = isEnd(out.run.state);
   const auto own = std::string(kRunEventPrefix) + id;
   TRY(read, store.events(out.next, limit, nullptr));
+  // A large run has many nodes, and is asked after several times a second while nothing happens.
+  std::set<Subject> subjects{Subject::cluster()};
+  const bool has_work =
+      std::any_of(read.begin(), read.end(), [](const Event& event) { return isWork(event.kind); });
+  if (has_work && !out.run.subjects.empty()) {
+    TRY(names, inventory::expandHostlist(out.run.subjects));
+    for (const auto& name : names) subjects.insert(Subject(NodeName(name)));
+  }
   for (auto& event : read) {
     if (is_over && event.sequence > out.run.last_event) break;
     out.next = event.sequence;
@@ -214,6 +222,55 @@ Result<Run> confirmRun(RunStore& runs, const std::string& id, const std::string&
                               run.id, run.asked_by.principal, run.id));
     return saidYes(std::move(run), plan_hash, actor, true, now, note);
   });
+}
+
+Result<Run> overrideRun(RunStore& runs, const std::string& id, const std::string& plan_hash,
+                        const std::string& reason, const RunActor& actor, WallTime now) {
+  if (reason.find_first_not_of(" \t\r\n") == std::string::npos || reason.size() > kMaxReasonBytes)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("an override needs a reason, of at most {} bytes", kMaxReasonBytes));
+  return changeRun(runs, id, [&](Run run, std::string& note) -> Result<Run> {
+    if (run.state != RunState::NeedsApproval && run.state != RunState::Waiting)
+      return fail(ErrorCode::Conflict,
+                  fmt::format("run {} is {}: it waits for no approval and no window", run.id,
+                              toString(run.state)));
+    if (plan_hash != run.plan_hash) return fail(anotherPlan(run));
+    run.overrides.push_back({actor, now, plan_hash, run.reason, reason, "", {}});
+    note =
+        fmt::format("run {}: OVERRIDE by {} ({}): plan {} begins though it is {} ({}); reason: {}",
+                    run.id, who(actor), actor.way, plan_hash.substr(0, 12), toString(run.state),
+                    toString(run.reason), reason);
+    return changed(std::move(run), RunState::Approved, RunReason::None, RunMover::Person,
+                   actor.principal, now);
+  });
+}
+
+Result<Run> acknowledgeRun(RunStore& runs, const std::string& id, const RunActor& actor,
+                           WallTime now) {
+  return changeRun(runs, id, [&](Run run, std::string& note) -> Result<Run> {
+    if (!hasLoudOverride(run))
+      return fail(ErrorCode::Conflict,
+                  fmt::format("run {} has no override that is to be acknowledged", run.id));
+    for (auto& each : run.overrides)
+      if (each.acknowledged_by.empty()) {
+        each.acknowledged_by = actor.principal;
+        each.acknowledged_at = now;
+      }
+    note = fmt::format("run {}: override acknowledged by {} ({})", run.id, who(actor), actor.way);
+    return run;
+  });
+}
+
+Result<std::vector<std::string>> loudOverrides(RunStore& runs) {
+  TRY(found, runs.list({.loud_only = true, .limit = kMaxLoudRuns}));
+  std::vector<std::string> out;
+  for (const auto& run : found)
+    for (const auto& each : run.overrides)
+      if (each.acknowledged_by.empty())
+        out.push_back(fmt::format(
+            "run {}: {} let it begin against the inventory at {}: {}; `muster run acknowledge {}`",
+            run.id, who(each.by), muster::toString(each.at), each.reason, run.id));
+  return out;
 }
 
 Result<Run> approveRun(RunStore& runs, const std::string& id, const std::string& plan_hash,

@@ -73,4 +73,17 @@ Result<lifecycle::Run> approveRun(lifecycle::RunStore& runs, const std::string& 
                                   const std::string& plan_hash, const lifecycle::RunActor& actor,
                                   WallTime now);
 
+/// Lets the newest plan of a run begin without its approvals, or outside a maintenance window. For
+/// admins: who calls it has seen to that. Shown until it is acknowledged. Errors: also InvalidInput
+/// (no reason, or a long one), Conflict (the plan is another one by now; it waits for nobody)
+Result<lifecycle::Run> overrideRun(lifecycle::RunStore& runs, const std::string& id,
+                                   const std::string& plan_hash, const std::string& reason,
+                                   const lifecycle::RunActor& actor, WallTime now);
+/// Somebody knows of the overrides of a run. Errors: also Conflict (there is none to acknowledge)
+Result<lifecycle::Run> acknowledgeRun(lifecycle::RunStore& runs, const std::string& id,
+                                      const lifecycle::RunActor& actor, WallTime now);
+/// One line for each run with an override that nobody has acknowledged, newest first; of many the
+/// newest.
+Result<std::vector<std::string>> loudOverrides(lifecycle::RunStore& runs);
+
 }  // namespace muster::app

@@ -30,6 +30,12 @@ void addPlanAndApply(CLI::App& app, Invocation& call) {
   apply_command.add_flag("--yes,-y", apply_args.yes,
                          "Do not ask before the nodes are changed; it asks on a terminal only");
   apply_command.add_flag("--expand", apply_args.expand, kExpand);
+  apply_command
+      .add_option("--after-restart", apply_args.after_restart,
+                  "What a run does when the process or host that works on it dies: continue by "
+                  "itself, or pause until somebody resumes it")
+      ->check(CLI::IsMember({"continue", "pause"}))
+      ->capture_default_str();
   apply_command.add_flag("--direct", call.options.direct,
                          "Carry it out in this process, although a monitor serves the site: the "
                          "monitor waits meanwhile");

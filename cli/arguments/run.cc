@@ -28,6 +28,18 @@ void addRunCommands(CLI::App& app, Invocation& call) {
   approve.add_option("--plan", approve_args.plan,
                      "The hash of the plan that you have looked at; refused when the run has "
                      "another one by now. Default: the one it has");
+  auto [override_, override_args] = addCommand(
+      group, "override",
+      "Let a run begin without its approvals, or outside a maintenance window; status shows it "
+      "until somebody acknowledges it",
+      call, runOverride);
+  override_.add_option("id", override_args.id, "Which run: `muster run list` shows them")
+      ->required();
+  override_.add_option("--reason", override_args.reason, "Why; kept in the journal")->required();
+  override_.add_option("--plan", override_args.plan,
+                       "The hash of the plan that you have looked at. Default: the one it has");
+  addOne("acknowledge", "Say that you know of a run's overrides; status is silent about them then",
+         runAcknowledge);
 }
 
 }  // namespace muster::cli

@@ -29,6 +29,7 @@ struct ApplyArgs {
   std::filesystem::path plan;  ///< a saved plan
   bool yes = false;            ///< never ask
   bool expand = false;
+  std::string after_restart = "continue";  ///< or "pause": of a run whose host has died
 };
 int apply(const app::Options& options, const ApplyArgs& args);
 struct StatusArgs {

@@ -30,6 +30,12 @@ int say(const app::Options& options, const std::string& id, app::RunWord word) {
   return show(options, (*site)->say(id, word));
 }
 
+/// The plan of the run, where it has that one or none is named.
+std::string planMeant(const Run& run, const std::string& named) {
+  const bool is_meant = !run.plan_hash.empty() && run.plan_hash.starts_with(named);
+  return named.empty() || is_meant ? run.plan_hash : named;
+}
+
 }  // namespace
 
 int runList(const app::Options& options, const RunListArgs& args) {
@@ -75,13 +81,28 @@ int runApprove(const app::Options& options, const RunApproveArgs& args) {
   if (!site) return report(site.error());
   const auto run = (*site)->run(args.id);
   if (!run) return report(run.error());
-  const bool is_meant = !run->plan_hash.empty() && run->plan_hash.starts_with(args.plan);
-  const auto& hash = args.plan.empty() || is_meant ? run->plan_hash : args.plan;
+  const auto hash = planMeant(*run, args.plan);
   const auto who = (*site)->principal();
   if (!who) return report(who.error());
   const bool confirms = run->apply.confirm && *who == run->asked_by.principal;
   return show(options,
               confirms ? (*site)->confirmRun(args.id, hash) : (*site)->approveRun(args.id, hash));
+}
+
+int runOverride(const app::Options& options, const RunOverrideArgs& args) {
+  const auto runs = app::openRunStore(options);
+  if (!runs) return report(runs.error());
+  const auto run = app::readRun(**runs, args.id);
+  if (!run) return report(run.error());
+  return show(options, app::overrideRun(**runs, args.id, planMeant(*run, args.plan), args.reason,
+                                        app::localActor(), SystemClock().now()));
+}
+
+int runAcknowledge(const app::Options& options, const RunArgs& args) {
+  const auto runs = app::openRunStore(options);
+  if (!runs) return report(runs.error());
+  return show(options,
+              app::acknowledgeRun(**runs, args.id, app::localActor(), SystemClock().now()));
 }
 
 }  // namespace muster::cli

@@ -28,6 +28,13 @@ struct RunApproveArgs {
   std::string plan;  ///< hash, or its beginning
 };
 int runApprove(const app::Options& options, const RunApproveArgs& args);
+struct RunOverrideArgs {
+  std::string id;
+  std::string plan;  ///< hash, or its beginning
+  std::string reason;
+};
+int runOverride(const app::Options& options, const RunOverrideArgs& args);
+int runAcknowledge(const app::Options& options, const RunArgs& args);
 
 /// apply as a run of whoever serves the site: submits it, and follows it.
 int applyByRun(const app::Options& options, const ApplyArgs& args);

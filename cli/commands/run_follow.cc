@@ -75,6 +75,10 @@ class Follower {
 
   /// Its author is asked; others are told who is.
   Result<void> answer(const Run& run) {
+    if (run.state == RunState::Waiting && run.waits_until != told_until_) {
+      told_until_ = run.waits_until;
+      progress_.onNotice("muster: " + runWaitsText(run));
+    }
     if (run.state != RunState::NeedsApproval || run.plan_hash == answered_) return {};
     answered_ = run.plan_hash;
     TRY(who, site_.principal());
@@ -100,6 +104,7 @@ class Follower {
   std::int64_t after_ = 0;
   std::string shown_, answered_;  ///< hashes of plans
   bool said_ = false;
+  WallTime told_until_{};
 };
 
 void showStages(const app::Options& options, WallTime since) {
@@ -146,6 +151,8 @@ int applyByRun(const app::Options& options, const ApplyArgs& args) {
       !args.yes && !options.json && ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
   app::RunRequest request;
   request.apply = {args.nodes, asks, options.command_line, (*live)->cluster().digest};
+  request.after_restart =
+      lifecycle::parseAfterRestart(args.after_restart).value_or(lifecycle::AfterRestart::Continue);
   const auto run = app::submitRun(**runs, request, app::localActor(), SystemClock().now());
   if (!run) return report(run.error());
   std::cerr << fmt::format("muster: run {}, carried out by the monitor of this site\n", run->id);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // status, why, events, history: what the store knows.
 #include "app/status.h"
+#include "app/runs.h"
 
 #include "app/records.h"
 #include "base/printable.h"
@@ -49,6 +50,18 @@ std::string monitorText(const app::SiteStatus& site) {
   return out + leaderText(site);
 }
 
+/// What admins have let begin against the inventory, until somebody acknowledges it.
+std::string overridesText(const app::Options& options) {
+  const auto runs = app::openRunStore(options);
+  const auto loud = runs ? app::loudOverrides(**runs) : Result<std::vector<std::string>>();
+  std::string out;
+  if (!runs || !loud)
+    return fmt::format("OVERRIDES: cannot be read: {}\n",
+                       printable(!runs ? runs.error().str() : loud.error().str()));
+  for (const auto& line : *loud) out += fmt::format("OVERRIDE: {}\n", printable(line));
+  return out;
+}
+
 }  // namespace
 
 int status(const app::Options& options, const StatusArgs& args) {
@@ -63,9 +76,11 @@ int status(const app::Options& options, const StatusArgs& args) {
     if (!site) return report(site.error());
     stopped = site->monitor.tripped;
     if (options.json && stopped) std::cerr << site->monitor.text;
-    const auto text =
-        options.json ? statusJson(site->nodes)
-                     : statusText(site->nodes, SystemClock().now(), detail) + monitorText(*site);
+    const auto overrides = overridesText(options);
+    if (options.json && !overrides.empty()) std::cerr << overrides;
+    const auto text = options.json ? statusJson(site->nodes)
+                                   : statusText(site->nodes, SystemClock().now(), detail) +
+                                         monitorText(*site) + overrides;
     if (text != shown && redraws) writeRaw(std::cout, "\x1b[H\x1b[2J");
     if (text != shown) std::cout << text << std::flush;
     shown = text;

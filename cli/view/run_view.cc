@@ -59,6 +59,11 @@ std::string runTable(const std::vector<Run>& runs) {
 }
 
 std::string runWaitsText(const Run& run) {
+  if (run.state == RunState::Waiting)
+    return fmt::format(
+        "run {} waits until {}: {}; an admin may let it begin now: `muster run "
+        "override {} --reason …`\n",
+        run.id, muster::toString(run.waits_until), printable(run.text), run.id);
   if (run.state != RunState::NeedsApproval) return {};
   const auto approvals = approvalsOf(run);
   if (approvals < run.approvals_needed)
@@ -85,6 +90,13 @@ std::string runText(const Run& run) {
     line(approval.confirmation ? "confirmed by" : "approved by",
          fmt::format("{} ({}) at {}, plan {}", approval.by.principal, approval.by.way,
                      toString(approval.at), approval.plan_hash.substr(0, 12)));
+  for (const auto& each : run.overrides)
+    line("OVERRIDDEN by",
+         fmt::format("{} ({}) at {}, against {}: {}; {}", each.by.principal, each.by.way,
+                     toString(each.at), toString(each.against), each.reason,
+                     each.acknowledged_by.empty()
+                         ? "nobody has acknowledged it: `muster run acknowledge " + run.id + "`"
+                         : "acknowledged by " + each.acknowledged_by));
   if (run.progress.rounds > 0)
     line("progress", fmt::format("{} of {} actions done, rounds: {}, {} failed, {} blocked, {} not "
                                  "started, {} left to others",

@@ -37,6 +37,7 @@ struct Cluster {
   Held<MonitorPolicy> monitor;
   Section<NotificationReceiver> notifications;
   Held<Limits> limits;
+  Parts<ApprovalRule> approvals;
   Section<Rack> racks;
   std::filesystem::path
       folder;  ///< where relative paths of the file start; paths in here are absolute already

@@ -16,6 +16,7 @@ struct Limits {
   std::optional<int> imagings;      ///< disks being written
   std::optional<int> restarts;      ///< machines that go down and up
   Unavailability max_unavailable;   ///< nodes that one apply may take out of work
+  std::optional<int> per_run;       ///< of all domains together
   friend bool operator==(const Limits&, const Limits&) = default;
 };
 

@@ -2,12 +2,14 @@
 // Pools: where certified nodes work, and how they are drained.
 #pragma once
 
+#include "inventory/model/approvals.h"
 #include "inventory/model/credentials.h"
 
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace muster::inventory {
 
@@ -56,6 +58,7 @@ struct Pool {
   std::optional<SlurmPool> slurm;
   std::optional<KubernetesPool> kubernetes;
   DrainPolicy drain;
+  std::vector<MaintenanceWindow> maintenance;  ///< empty: always
 };
 
 }  // namespace muster::inventory

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "inventory/model/access.h"
+#include "inventory/model/approvals.h"
 #include "inventory/model/bmc_trust.h"
 #include "inventory/model/certificates.h"
 #include "inventory/model/cluster.h"

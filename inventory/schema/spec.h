@@ -177,6 +177,8 @@ const ObjectSpec* networkRouteSpec();
 const ObjectSpec* fabricSpec();
 const ObjectSpec* railSpec();
 const ObjectSpec* poolSpec();
+const ObjectSpec* approvalSpec();
+const ObjectSpec* maintenanceSpec();
 const ObjectSpec* monitorSpec();
 const ObjectSpec* notificationSpec();
 const ObjectSpec* fileSystemSpec();

@@ -395,6 +395,9 @@ ObjectSpec make_limitsSpec() {
       .optional("max_unavailable", &Limits::max_unavailable, object(unavailabilitySpec),
                 "How many nodes of a pool, rack, scalable unit or leaf switch one `muster apply` "
                 "may take out of work; it refuses more, which is for `muster rollout`.")
+      .optional("per_run", &Limits::per_run, integer(1, kMaxAtOnce),
+                "Nodes that one `muster apply` may take out of work altogether, wherever they are; "
+                "absent: no such limit.")
       .spec();
 }
 MUSTER_SPEC(limitsSpec)
@@ -533,6 +536,8 @@ ObjectSpec make_clusterSpec() {
   section(table, "notifications", false, mapOf(object(notificationSpec), kEntryName),
           "Who outside is told what happens, by name.", &Cluster::notifications);
   section(table, "limits", false, object(limitsSpec), "How much at once.", &Cluster::limits);
+  section(table, "approvals", false, listOf(object(approvalSpec), 1),
+          "Who must agree to a run besides its author.", &Cluster::approvals);
   section(table, "racks", false, mapOf(object(rackSpec), kText), "What racks may draw, by name.",
           &Cluster::racks);
   section(table, "lab", false, object(labSpec), "The virtual twin.", &Cluster::lab);

@@ -144,6 +144,8 @@ ObjectSpec make_poolSpec() {
       .optional("kubernetes", &Pool::kubernetes, object(kubernetesSpec), "Kubernetes.")
       .optional("drain", &Pool::drain, object(drainSpec),
                 "Draining; absent: a drain waits as long as it takes.")
+      .optional("maintenance", &Pool::maintenance, listOf(object(maintenanceSpec), 1),
+                "Windows in which runs may begin to take its nodes out of work; absent: always.")
       .exactlyOne({"slurm", "kubernetes"})
       .check([](Pool& pool, const Value& map, Reader& reader) {
         if (pool.slurm && pool.drain.on_timeout == OnTimeout::DeletePods)

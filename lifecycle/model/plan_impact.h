@@ -27,6 +27,7 @@ struct PlanImpact {
   std::size_t actions = 0, blocked = 0, subjects = 0;
   std::vector<NodeName> taken_out, wiped, reset;  ///< in the order of the plan; what is blocked is
                                                   ///< not among them
+  std::size_t run_limit = 0;                      ///< nodes that may be taken out; 0: no limit
   std::vector<DomainImpact> domains;              ///< those that lose nodes; pools first
   /// Of the subjects that were looked at: "firmware (denied)" → nodes, what could not be read.
   std::map<std::string, std::vector<NodeName>> unread;

@@ -36,13 +36,21 @@ constexpr std::array kChanges{
     Change{RunState::Planned, RunState::Paused, kPerson},
     Change{RunState::Planned, RunState::Cancelled, kPerson},
     Change{RunState::NeedsApproval, RunState::Approved, kPerson},
+    Change{RunState::NeedsApproval, RunState::Outdated, kExecutor},
     Change{RunState::NeedsApproval, RunState::Paused, kPerson},
     Change{RunState::NeedsApproval, RunState::Cancelled, kPerson},
     Change{RunState::Approved, RunState::Running, kExecutor},
     Change{RunState::Approved, RunState::Outdated, kExecutor},
     Change{RunState::Approved, RunState::Failed, kExecutor},
+    Change{RunState::Approved, RunState::Waiting, kExecutor},
     Change{RunState::Approved, RunState::Paused, kPerson},
     Change{RunState::Approved, RunState::Cancelled, kPerson},
+    Change{RunState::Waiting, RunState::Approved, kExecutor},  // its window is open
+    Change{RunState::Waiting, RunState::Approved, kPerson},    // against the window
+    Change{RunState::Waiting, RunState::Outdated, kExecutor},
+    Change{RunState::Waiting, RunState::Paused, kPerson},
+    Change{RunState::Waiting, RunState::Cancelled, kPerson},
+    Change{RunState::Running, RunState::Waiting, kExecutor},  // a later round is outside the window
     Change{RunState::Running, RunState::Done, kExecutor},
     Change{RunState::Running, RunState::WorkLeft, kExecutor},
     Change{RunState::Running, RunState::Failed, kExecutor},
@@ -95,6 +103,7 @@ Result<Run> changed(Run run, RunState to, RunReason reason, RunMover mover, std:
   const bool is_over = isEnd(to) || to == RunState::Paused || to == RunState::Queued;
   if (is_over) run.order = RunOrder::None;
   if (is_over) run.ordered_by.clear();
+  if (to != RunState::Waiting) run.waits_until = {};
   run.begun = run.begun || to == RunState::Running;
   if (run.stamps.size() >= kMaxRunStamps) run.stamps.erase(run.stamps.begin());
   run.stamps.push_back({to, reason, at, std::move(by)});
@@ -110,8 +119,24 @@ std::size_t approvalsOf(const Run& run) {
   return others.size();
 }
 
+bool mayIgnoreWindows(const Run& run) {
+  return std::any_of(run.overrides.begin(), run.overrides.end(), [](const RunOverride& each) {
+    return each.against == RunReason::OutsideWindow;
+  });
+}
+
+bool hasLoudOverride(const Run& run) {
+  return std::any_of(run.overrides.begin(), run.overrides.end(),
+                     [](const RunOverride& each) { return each.acknowledged_by.empty(); });
+}
+
 bool isAgreed(const Run& run) {
   if (run.plan_hash.empty()) return false;
+  const bool is_overridden =
+      std::any_of(run.overrides.begin(), run.overrides.end(), [&run](const RunOverride& each) {
+        return each.against != RunReason::OutsideWindow && each.plan_hash == run.plan_hash;
+      });
+  if (is_overridden) return true;
   const auto approvals = approvalsOf(run);
   const bool confirmed =
       !run.apply.confirm || approvals > 0 ||

@@ -33,6 +33,7 @@ enum class RunState {
   Planned,        ///< its plan is known; what it needs is decided next
   NeedsApproval,  ///< it waits for people: RunReason says for whom
   Approved,       ///< it may begin
+  Waiting,        ///< for its time: Run::waits_until
   Running,
   Paused,
   Done,       ///< nothing is left to do
@@ -67,6 +68,8 @@ enum class RunReason {
   PausedAfterRestart,  ///< its policy says so
   FactsMoved,          ///< after the plan was made
   InventoryChanged,    ///< after the plan was made
+  OutsideWindow,       ///< its pools' maintenance windows are closed
+  NoCommonWindow,      ///< they are never open together
   PlanGrew,            ///< a later round would disturb more than was agreed to
   Unreadable           ///< its row cannot be read by this muster
 };
@@ -108,6 +111,19 @@ struct RunApproval {
   friend bool operator==(const RunApproval&, const RunApproval&) = default;
 };
 
+/// An admin let one plan begin against the inventory: without its approvals, or outside a window.
+/// It is shown wherever people look until somebody has acknowledged it.
+struct RunOverride {
+  RunActor by;
+  WallTime at{};
+  std::string plan_hash;
+  RunReason against = RunReason::None;  ///< what the run waited for: OutsideWindow, else people
+  std::string reason;                   ///< of who did it
+  std::string acknowledged_by;          ///< principal; empty: nobody has
+  WallTime acknowledged_at{};
+  friend bool operator==(const RunOverride&, const RunOverride&) = default;
+};
+
 struct RunStamp {
   RunState state = RunState::Queued;
   RunReason reason = RunReason::None;
@@ -145,6 +161,8 @@ struct Run {
   std::optional<PlanImpact> impact;
   std::size_t approvals_needed = 0;  ///< by others
   std::vector<RunApproval> approvals;
+  std::vector<RunOverride> overrides;
+  WallTime waits_until{};  ///< of RunState::Waiting
   /// What was agreed to: later rounds may disturb no other nodes.
   std::string agreed_out, agreed_wipes, agreed_resets;  ///< hostlists
 
@@ -166,8 +184,13 @@ Result<Run> changed(Run run, RunState to, RunReason reason, RunMover mover, std:
                     WallTime at);
 
 /// Whether the plan may be carried out: confirmed where that was asked for, and approved by as many
-/// others as are needed. Only words about this very plan count.
+/// others as are needed; or an admin has let it begin without. Only words about this very plan
+/// count.
 bool isAgreed(const Run& run);
+/// Whether an admin has let the run go on while its windows are closed.
+bool mayIgnoreWindows(const Run& run);
+/// Whether somebody still has to acknowledge that.
+bool hasLoudOverride(const Run& run);
 /// Those of others about the newest plan, each person once.
 std::size_t approvalsOf(const Run& run);
 

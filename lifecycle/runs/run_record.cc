@@ -97,9 +97,18 @@ inline constexpr auto kFields<RunApproval> =
                field("confirmation", &RunApproval::confirmation, Flag{}).omitted());
 
 template <>
+inline constexpr auto kFields<RunOverride> = std::tuple(
+    field("by", &RunOverride::by, Object{}), field("at", &RunOverride::at, Time{}),
+    field("plan", &RunOverride::plan_hash, kHash),
+    field("against", &RunOverride::against, Word<RunReason, 18>{&kRunReasons, kMaxWordBytes}),
+    field("reason", &RunOverride::reason, kText),
+    field("acknowledged_by", &RunOverride::acknowledged_by, kName).omitted(),
+    field("acknowledged_at", &RunOverride::acknowledged_at, Time{}).omitted());
+
+template <>
 inline constexpr auto kFields<RunStamp> = std::tuple(
-    field("state", &RunStamp::state, Word<RunState, 12>{&kRunStates, kMaxWordBytes}),
-    field("reason", &RunStamp::reason, Word<RunReason, 16>{&kRunReasons, kMaxWordBytes}).omitted(),
+    field("state", &RunStamp::state, Word<RunState, 13>{&kRunStates, kMaxWordBytes}),
+    field("reason", &RunStamp::reason, Word<RunReason, 18>{&kRunReasons, kMaxWordBytes}).omitted(),
     field("at", &RunStamp::at, Time{}), field("by", &RunStamp::by, kName).omitted());
 
 template <>
@@ -130,6 +139,7 @@ inline constexpr auto kFields<PlanImpact> = std::tuple(
     field("subjects", &PlanImpact::subjects, Whole{}),
     field("taken_out", &PlanImpact::taken_out, Nodes{}),
     field("wiped", &PlanImpact::wiped, Nodes{}), field("reset", &PlanImpact::reset, Nodes{}),
+    field("run_limit", &PlanImpact::run_limit, Whole{}).omitted(),
     field("domains", &PlanImpact::domains, Items{kMaxDomains}),
     field("unread", &PlanImpact::unread, NodesByText{}),
     field("at_least_s", &PlanImpact::at_least, Seconds{kMaxSeconds}));
@@ -140,7 +150,7 @@ inline constexpr auto kFields<Run> = std::tuple(
     field("after_restart", &Run::after_restart,
           Word<AfterRestart, 2>{&kAfterRestart, kMaxWordBytes})
         .omitted(),
-    field("reason", &Run::reason, Word<RunReason, 16>{&kRunReasons, kMaxWordBytes}).omitted(),
+    field("reason", &Run::reason, Word<RunReason, 18>{&kRunReasons, kMaxWordBytes}).omitted(),
     field("text", &Run::text, kText).omitted(),
     field("order", &Run::order, Word<RunOrder, 3>{&kRunOrders, kMaxWordBytes}).omitted(),
     field("ordered_by", &Run::ordered_by, kName).omitted(),
@@ -155,6 +165,8 @@ inline constexpr auto kFields<Run> = std::tuple(
     }),
     field("approvals_needed", &Run::approvals_needed, Whole{kMaxApprovals}).omitted(),
     field("approvals", &Run::approvals, Items{kMaxApprovals}).omitted(),
+    field("overrides", &Run::overrides, Items{kMaxApprovals}).omitted(),
+    field("waits_until", &Run::waits_until, Time{}).omitted(),
     field("agreed_out", &Run::agreed_out, kHostlist).omitted(),
     field("agreed_wipes", &Run::agreed_wipes, kHostlist).omitted(),
     field("agreed_resets", &Run::agreed_resets, kHostlist).omitted(),

@@ -9,11 +9,12 @@ namespace muster::lifecycle {
 
 inline constexpr wire::Words<RunKind, 1> kRunKinds{{{RunKind::Apply, "apply"}}};
 
-inline constexpr wire::Words<RunState, 12> kRunStates{{{RunState::Queued, "queued"},
+inline constexpr wire::Words<RunState, 13> kRunStates{{{RunState::Queued, "queued"},
                                                        {RunState::Planning, "planning"},
                                                        {RunState::Planned, "planned"},
                                                        {RunState::NeedsApproval, "needs-approval"},
                                                        {RunState::Approved, "approved"},
+                                                       {RunState::Waiting, "waiting"},
                                                        {RunState::Running, "running"},
                                                        {RunState::Paused, "paused"},
                                                        {RunState::Done, "done"},
@@ -22,7 +23,7 @@ inline constexpr wire::Words<RunState, 12> kRunStates{{{RunState::Queued, "queue
                                                        {RunState::Cancelled, "cancelled"},
                                                        {RunState::Outdated, "outdated"}}};
 
-inline constexpr wire::Words<RunReason, 16> kRunReasons{
+inline constexpr wire::Words<RunReason, 18> kRunReasons{
     {{RunReason::None, "none"},
      {RunReason::AwaitsConfirmation, "awaits-confirmation"},
      {RunReason::AwaitsApproval, "awaits-approval"},
@@ -37,6 +38,8 @@ inline constexpr wire::Words<RunReason, 16> kRunReasons{
      {RunReason::PausedAfterRestart, "paused-after-restart"},
      {RunReason::FactsMoved, "facts-moved"},
      {RunReason::InventoryChanged, "inventory-changed"},
+     {RunReason::OutsideWindow, "outside-window"},
+     {RunReason::NoCommonWindow, "no-common-window"},
      {RunReason::PlanGrew, "plan-grew"},
      {RunReason::Unreadable, "unreadable"}}};
 

@@ -21,6 +21,7 @@ inline constexpr std::size_t kMaxOpenRuns = 1'000;
 
 struct RunFilter {
   bool open_only = false;
+  bool loud_only = false;  ///< those with an override that nobody has acknowledged
   std::size_t limit = 100;
   std::int64_t before = 0;  ///< only those asked for before this event (Run::first_event); 0: all
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs over the API: asked for, looked at, cancelled; who may say yes.
+#include "lifecycle/store/runs.h"
 #include "tests/api/api_site.h"
 
 namespace muster::api {
@@ -51,6 +52,35 @@ TEST_F(ApiRuns, refuseWhatCannotBe) {
   const std::string id = post("/runs", {{"kind", "apply"}}).json["id"];
   EXPECT_EQ(post("/runs/" + id + "/approve", {{"plan_hash", "0123"}}).status / 100, 4);
   EXPECT_EQ(post("/runs/" + id + "/approve", nlohmann::json::object()).status, 400);
+}
+
+/// What waits for people begins by an admin's word, and the site says so until it is known.
+TEST_F(ApiRuns, anOverrideIsLoudUntilItIsAcknowledged) {
+  start();
+  const std::string id = post("/runs", {{"kind", "apply"}}).json["id"];
+  EXPECT_EQ(post("/runs/" + id + "/override", {{"plan_hash", "h"}, {"reason", "fire"}}).status, 409)
+      << "it waits for nobody";
+  EXPECT_EQ(post("/runs/" + id + "/override", {{"plan_hash", "h"}}).status, 400);
+  EXPECT_EQ(post("/runs/" + id + "/acknowledge", nlohmann::json::object()).status, 409);
+  const auto runs = lifecycle::openRuns(site_.options().storeUrl());
+  ASSERT_TRUE(runs) << runs.error().str();
+  auto run = **(*runs)->read(id);
+  run.state = lifecycle::RunState::NeedsApproval;
+  run.reason = lifecycle::RunReason::AwaitsApproval;
+  run.plan_hash = "h";
+  run.approvals_needed = 2;
+  ASSERT_TRUE((*runs)->exchange(run, "planned"));
+  EXPECT_EQ(post("/runs/" + id + "/override", {{"plan_hash", "old"}, {"reason", "fire"}}).status,
+            409);
+  EXPECT_TRUE(get("/site").json["overrides"].empty());
+  const auto done = post("/runs/" + id + "/override", {{"plan_hash", "h"}, {"reason", "fire"}});
+  ASSERT_EQ(done.status, 200) << done.body;
+  EXPECT_EQ(done.json["state"], "approved");
+  EXPECT_EQ(done.json["overrides"][0]["against"], "awaits-approval");
+  ASSERT_EQ(get("/site").json["overrides"].size(), 1u);
+  EXPECT_THAT(get("/site").json["overrides"][0], ::testing::HasSubstr("fire"));
+  EXPECT_EQ(post("/runs/" + id + "/acknowledge", nlohmann::json::object()).status, 200);
+  EXPECT_TRUE(get("/site").json["overrides"].empty());
 }
 
 /// Pages go back in time.

@@ -2,9 +2,11 @@
 // The process that carries a run out is killed at its writes: the next one goes on by itself,
 // nothing is done twice, no order is lost, no yes counts for another plan.
 #include "app/runs.h"
+#include "inventory/model/approvals.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/limits.h"
 #include "inventory/model/monitor.h"
+#include "inventory/model/pools.h"
 #include "lifecycle/audit/audit.h"
 #include "tests/crash/kill_points.h"
 #include "tests/crash/run_rack.h"
@@ -14,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 
 namespace muster::test {
 namespace {
@@ -113,6 +116,73 @@ TEST(RunCrash, aYesSurvivesAndCountsForItsPlanOnly) {
   killAtEveryWrite(trials<ConfirmedTrial>(), 60, {.every = 23});
 }
 
+/// The inventory asks for an approval, and another person gives one to each plan that they see.
+class ApprovedTrial final : public RunTrial {
+ public:
+  ApprovedTrial() {
+    rack_.cluster.approvals = {{inventory::Disturbance::Drain, 1, {"batch"}, 1}};
+    rack_.on_tick = [this] {
+      const auto known = run();
+      for (const auto& [node, machine] : rack_.machines)
+        if (machine.drained && approvalsOf(known) == 0)
+          ADD_FAILURE() << node.str() << " was drained before anybody agreed";
+      if (known.state != RunState::NeedsApproval) return;
+      EXPECT_EQ(known.approvals_needed, 1u);
+      EXPECT_FALSE(app::approveRun(runs_, id_, known.plan_hash, kAnna, rack_.wall.now()));
+      EXPECT_TRUE(app::approveRun(runs_, id_, known.plan_hash, kBen, rack_.wall.now()));
+    };
+  }
+  void expectTheEnd() override {
+    RunTrial::expectTheEnd();
+    std::set<std::string> hashes;
+    for (const auto& yes : run().approvals) EXPECT_TRUE(hashes.insert(yes.plan_hash).second);
+    EXPECT_EQ(run().agreed_out, "gpu[001-002]");
+  }
+};
+
+TEST(RunCrash, waitsForTheApprovalsOfTheInventory) {
+  killAtEveryWrite(trials<ApprovedTrial>(), 60, {.every = 23});
+}
+
+constexpr auto kUntilTheWindow = 3h, kWindow = 1h;
+
+/// The pool may lose nodes from three hours on, for an hour.
+void openLater(SimulatedRack& rack) {
+  const auto opens = std::chrono::floor<std::chrono::minutes>(rack.wall.now() + kUntilTheWindow);
+  const auto minute = opens - std::chrono::floor<std::chrono::days>(opens);
+  rack.cluster.pools.at("batch").maintenance = {
+      {{}, static_cast<int>(minute.count()), std::chrono::minutes(kWindow).count(), "UTC"}};
+}
+
+class WindowTrial final : public RunTrial {
+ public:
+  WindowTrial() {
+    openLater(rack_);
+    asked_at_ = rack_.wall.now();
+    rack_.on_tick = [this] {
+      waited_ = waited_ || run().state == RunState::Waiting;
+      for (const auto& [node, machine] : rack_.machines)
+        if (machine.drained && !begun_at_) begun_at_ = rack_.wall.now();
+    };
+  }
+  void expectTheEnd() override {
+    RunTrial::expectTheEnd();
+    EXPECT_TRUE(waited_);
+    ASSERT_TRUE(begun_at_);
+    EXPECT_GE(*begun_at_ - asked_at_, kUntilTheWindow - 1min);
+    EXPECT_LT(*begun_at_ - asked_at_, kUntilTheWindow + kWindow);
+  }
+
+ private:
+  WallTime asked_at_{};
+  bool waited_ = false;
+  std::optional<WallTime> begun_at_;
+};
+
+TEST(RunCrash, beginsInItsMaintenanceWindowOnly) {
+  killAtEveryWrite(trials<WindowTrial>(), 60, {.every = 23});
+}
+
 /// The order comes while the first action is under way, and is obeyed whatever dies.
 class CancelledTrial final : public RunTrial {
  public:
@@ -198,6 +268,76 @@ TEST(RunAgreement, isVoidWhenTheFactsHaveMoved) {
   EXPECT_EQ(trial.rack_.uploads("gpu001", "BIOS"), 0) << "nothing was begun";
   const auto late = app::cancelRun(trial.runs_, trial.id_, kAnna, {});
   EXPECT_EQ(late.error().code(), ErrorCode::Conflict) << "it is over";
+}
+
+struct WaitingTrial final : RunTrial {
+  WaitingTrial() { openLater(rack_); }
+  bool over() override { return RunTrial::over() || run().state == RunState::Waiting; }
+  using RunTrial::id_;
+  using RunTrial::rack_;
+  using RunTrial::rows_;
+  using RunTrial::run;
+  using RunTrial::runs_;
+  using RunTrial::store_;
+};
+
+/// An admin lets it begin at once, with a reason that everybody sees until somebody knows of it.
+TEST(RunWindow, isOverriddenWithAReasonThatStaysLoud) {
+  WaitingTrial trial;
+  EXPECT_TRUE(trial.live({}).ok);
+  const auto waiting = trial.run();
+  ASSERT_EQ(toString(waiting.state), toString(RunState::Waiting)) << waiting.text;
+  EXPECT_EQ(waiting.reason, RunReason::OutsideWindow);
+  EXPECT_GT(waiting.waits_until, trial.rack_.wall.now());
+  EXPECT_THAT(waiting.text, HasSubstr("the next maintenance window of batch opens at"));
+  const auto now = trial.rack_.wall.now();
+  EXPECT_EQ(
+      app::overrideRun(trial.runs_, trial.id_, waiting.plan_hash, " ", kBen, now).error().code(),
+      ErrorCode::InvalidInput);
+  EXPECT_EQ(app::overrideRun(trial.runs_, trial.id_, "another", "fire", kBen, now).error().code(),
+            ErrorCode::Conflict);
+  EXPECT_THAT(*app::loudOverrides(trial.runs_), IsEmpty());
+  ASSERT_TRUE(app::overrideRun(trial.runs_, trial.id_, waiting.plan_hash, "fire", kBen, now));
+  ASSERT_EQ(app::loudOverrides(trial.runs_)->size(), 1u);
+  EXPECT_THAT(app::loudOverrides(trial.runs_)->front(), HasSubstr("ben@ctl1"));
+  EXPECT_THAT(app::loudOverrides(trial.runs_)->front(), HasSubstr("fire"));
+  EXPECT_TRUE(trial.live({}).ok);
+  trial.expectTheEnd();
+  EXPECT_LT(trial.rack_.wall.now() - now, kUntilTheWindow) << "it did not wait";
+  EXPECT_EQ(app::loudOverrides(trial.runs_)->size(), 1u) << "its end silences nothing";
+  ASSERT_TRUE(app::acknowledgeRun(trial.runs_, trial.id_, kAnna, now));
+  EXPECT_THAT(*app::loudOverrides(trial.runs_), IsEmpty());
+  EXPECT_EQ(app::acknowledgeRun(trial.runs_, trial.id_, kAnna, now).error().code(),
+            ErrorCode::Conflict);
+  EXPECT_THAT(storyOf(trial.store_), HasSubstr("OVERRIDE by ben@ctl1"));
+}
+
+/// A plan that waits for people or its time is outdated as soon as the inventory is another one.
+TEST(RunWindow, whatWaitsIsOutdatedWhenTheInventoryChanges) {
+  WaitingTrial trial;
+  EXPECT_TRUE(trial.live({}).ok);
+  ASSERT_EQ(toString(trial.run().state), toString(RunState::Waiting));
+  trial.rack_.declare("1.6.0", "46.0");
+  openLater(trial.rack_);
+  serve(trial.rack_, trial.store_, trial.rows_, {}, [&] { return isEnd(trial.run().state); });
+  EXPECT_EQ(toString(trial.run().state), toString(RunState::Outdated));
+  EXPECT_EQ(trial.run().reason, RunReason::InventoryChanged);
+  EXPECT_EQ(trial.rack_.uploads("gpu001", "BIOS"), 0);
+}
+
+/// One run may take out so many nodes, wherever they are.
+TEST(RunAgreement, isNotAskedForBeyondTheLimitOfOneRun) {
+  struct Limited final : RunTrial {
+    Limited() { rack_.cluster.limits->per_run = 1; }
+    using RunTrial::rack_;
+    using RunTrial::run;
+  };
+  Limited trial;
+  EXPECT_TRUE(trial.live({}).ok);
+  EXPECT_EQ(trial.run().reason, RunReason::LimitsExceeded);
+  EXPECT_THAT(trial.run().text,
+              HasSubstr("one run: 2 nodes would be taken out of work, at most 1"));
+  EXPECT_FALSE(trial.rack_.machines.at(NodeName("gpu001")).drained);
 }
 
 /// More than the limit: it ends before anything is begun.

@@ -8,6 +8,7 @@
 #include "inventory/model/images.h"
 #include "lab/fleet/fleet.h"
 #include "lifecycle/store/leader_lease.h"
+#include "lifecycle/store/runs.h"
 #include "provision/images/image_store_parts.h"
 #include "tests/fakes/fake_system_builder.h"
 #include "tests/lifecycle/postgres_server.h"
@@ -293,6 +294,71 @@ TEST_F(TwoHosts, keepStandsByCommandsAreSentToWhoServesAndTheHostsChangeHands) {
   plan = muster("b", {"plan"});  // keep stands aside for it, the host stays the one that serves
   ASSERT_TRUE(ends(plan));
   EXPECT_THAT(plan.said(), Not(HasSubstr("run the command there")));
+  EXPECT_EQ(whoServes(), "127.0.0.2");
+}
+
+/// A run under way when its host dies goes on at the other one, by itself and within 90 s; an order
+/// that was given meanwhile counts.
+class TwoHostsRun : public TwoHosts {
+ protected:
+  void beginRunOnA() {
+    copyKeys();
+    a_ = muster("a", {"monitor"});
+    ASSERT_TRUE(becomes([&] { return a_.hasSaid("muster monitor: 4 nodes"); }));
+    b_ = muster("b", {"monitor"});
+    ASSERT_TRUE(becomes([&] { return b_.hasSaid("stands by;"); }));
+    apply_ = muster("a", {"apply"});
+    ASSERT_TRUE(becomes([&] { return tasks("write-image", "running") > 0; })) << apply_.said();
+    runs_ = std::move(*lifecycle::openRuns(url_));
+    const auto all = runs_->list({});
+    ASSERT_TRUE(all && all->size() == 1u) << apply_.said();
+    id_ = all->front().id;
+    ASSERT_EQ(run().state, lifecycle::RunState::Running);
+  }
+  void TearDown() override {
+    if (HasFailure() && apply_.child) std::cerr << "---- apply\n" << apply_.said() << "\n";
+    apply_.child.reset();
+    TwoHosts::TearDown();
+  }
+  lifecycle::Run run() { return **runs_->read(id_); }
+  /// How long until somebody else works on it.
+  std::chrono::milliseconds untilTakenOver(const std::string& before) {
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_TRUE(becomes([&] { return run().worked_on_by != before; }));
+    return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() -
+                                                                 began);
+  }
+
+  std::unique_ptr<lifecycle::RunStore> runs_;
+  std::string id_;
+  Program apply_;
+};
+
+TEST_F(TwoHostsRun, goesOnAtTheOtherHostWhenItsOwnIsKilled) {
+  beginRunOnA();
+  const auto worker = run().worked_on_by;
+  a_.child->signal(SIGKILL);
+  ASSERT_TRUE(ends(a_));
+  const auto waited = untilTakenOver(worker);
+  EXPECT_LE(waited, 90s);
+  std::cout << "taken over after " << waited.count() << " ms\n";
+  EXPECT_EQ(whoServes(), "127.0.0.2");
+  ASSERT_TRUE(becomes([&] { return isEnd(run().state); }));
+  EXPECT_EQ(toString(run().state), toString(lifecycle::RunState::Done)) << run().text;
+  ASSERT_TRUE(ends(apply_)) << "it follows the run, whoever works on it";
+  EXPECT_THAT(apply_.said(), HasSubstr("run " + id_ + " is done"));
+  expectEverythingOnce();
+}
+
+TEST_F(TwoHostsRun, isCancelledByAnOrderThatItsHostDidNotLiveToObey) {
+  beginRunOnA();
+  a_.child->signal(SIGSTOP);
+  auto cancel = muster("b", {"run", "cancel", id_});
+  ASSERT_TRUE(ends(cancel));
+  EXPECT_EQ(run().order, lifecycle::RunOrder::Cancel) << cancel.said();
+  a_.child->signal(SIGKILL);
+  ASSERT_TRUE(becomes([&] { return isEnd(run().state); }));
+  EXPECT_EQ(toString(run().state), toString(lifecycle::RunState::Cancelled));
   EXPECT_EQ(whoServes(), "127.0.0.2");
 }
 

@@ -71,7 +71,8 @@ class MemoryRuns final : public lifecycle::RunStore {
     for (auto row = data_->rows.rbegin(); row != data_->rows.rend(); ++row)
       if (out.size() < filter.limit && !(filter.open_only && lifecycle::isEnd(row->run.state)) &&
           (filter.before == 0 || row->run.first_event < filter.before))
-        out.push_back(read(*row));
+        if (auto run = read(*row); !filter.loud_only || lifecycle::hasLoudOverride(run))
+          out.push_back(std::move(run));
     return out;
   }
   Result<void> putPlan(const std::string& id, const lifecycle::KeptPlan& plan) override {

@@ -129,9 +129,13 @@ class SqlRuns final : public RunStore {
     return db_.read("reading runs", [&]() -> Result<std::vector<Run>> {
       std::string where = "WHERE :w = ''";
       if (filter.open_only) where += " AND is_open = 1";
+      // In a text of a record the quotes would be escaped.
+      if (filter.loud_only) where += R"( AND record LIKE '%"overrides":[%')";
       if (filter.before > 0) where += fmt::format(" AND first_event < {}", filter.before);
       std::vector<Run> out;
-      for (const auto& row : rows(where, "", filter.limit)) out.push_back(runOf(row));
+      for (const auto& row : rows(where, "", filter.limit))
+        if (auto run = runOf(row); !filter.loud_only || hasLoudOverride(run))
+          out.push_back(std::move(run));
       return out;
     });
   }

@@ -124,6 +124,34 @@ TEST(RunApprovals, aConfirmationIsNoApproval) {
   EXPECT_TRUE(isAgreed(run)) << "who approves it for its author has looked at it";
 }
 
+TEST(RunApprovals, anOverrideCountsForItsPlanAndForWhatItWasGiven) {
+  auto run = runWith(RunState::NeedsApproval);
+  run.approvals_needed = 2;
+  run.overrides = {{{"root", "local", ""}, {}, "old", RunReason::AwaitsApproval, "why", "", {}}};
+  EXPECT_FALSE(isAgreed(run)) << "an older plan";
+  EXPECT_TRUE(hasLoudOverride(run));
+  run.overrides[0].plan_hash = "h";
+  EXPECT_TRUE(isAgreed(run));
+  EXPECT_FALSE(mayIgnoreWindows(run)) << "its approvals are one thing, its windows another";
+  run.overrides[0].against = RunReason::OutsideWindow;
+  EXPECT_FALSE(isAgreed(run));
+  EXPECT_TRUE(mayIgnoreWindows(run));
+  run.overrides[0].acknowledged_by = "anna";
+  EXPECT_FALSE(hasLoudOverride(run));
+}
+
+TEST(RunChange, waitsForItsTimeOnlyWhileItWaits) {
+  auto run = runWith(RunState::Approved);
+  run = *changed(run, RunState::Waiting, RunReason::OutsideWindow, RunMover::Executor, "c", {});
+  run.waits_until = WallTime{} + std::chrono::hours(3);
+  EXPECT_EQ(runFromRecord(recordOf(run))->waits_until, run.waits_until);
+  EXPECT_FALSE(isEnd(run.state));
+  run = *changed(run, RunState::Approved, RunReason::None, RunMover::Executor, "c", {});
+  EXPECT_EQ(run.waits_until, WallTime{});
+  EXPECT_FALSE(mayChange(RunState::Waiting, RunState::Running, RunMover::Executor))
+      << "it is looked at anew first";
+}
+
 TEST(RunRecord, refusesWhatItDoesNotUnderstandByName) {
   const auto record = json::parse(recordOf(runWith(RunState::Queued)));
   const auto read = [](const json& changed) { return runFromRecord(changed.dump()); };

@@ -70,6 +70,14 @@ Run fullRun(Run run) {
   run.approvals_needed = 2;
   run.approvals = {{{"ben", "token", "10.0.0.9"}, kNow, "hash", false},
                    {{"anna", "local", "ctl1"}, kNow, "hash", true}};
+  run.overrides = {{{"root", "local", "ctl1"},
+                    kNow,
+                    "hash",
+                    RunReason::OutsideWindow,
+                    "a \"fire\"",
+                    "anna",
+                    kNow}};
+  run.waits_until = kNow + std::chrono::hours(5);
   run.agreed_out = "gpu[002-003]";
   run.agreed_wipes = "gpu003";
   run.progress = {2, 12, 5, 1, 1, 3, 2};
@@ -100,11 +108,31 @@ TEST_P(StoreContract, runsComeBackAsTheyWereWritten) {
   EXPECT_EQ(run.planned_at, kNow + std::chrono::milliseconds(7));
   EXPECT_EQ(run.apply, newRun("").apply);
   EXPECT_EQ(run.approvals, fullRun(newRun("")).approvals);
+  EXPECT_EQ(run.overrides, fullRun(newRun("")).overrides);
+  EXPECT_EQ(run.waits_until, fullRun(newRun("")).waits_until);
   EXPECT_EQ(run.progress, fullRun(newRun("")).progress);
   ASSERT_TRUE(run.impact);
   EXPECT_EQ(run.impact->taken_out, fullRun(newRun("")).impact->taken_out);
   EXPECT_EQ(run.impact->domains.at(0).domain.str(), "leaf leaf 1");
   EXPECT_EQ(run.impact->unread.at("firmware (denied)").at(0), NodeName("gpu004"));
+}
+
+TEST_P(StoreContract, runsWithLoudOverridesAreFoundUntilTheyAreAcknowledged) {
+  Runs stores(*maker_, *store_);
+  const auto runs = stores.open();
+  auto plain = newRun("r-1");
+  plain.text = R"(says "overrides":[{ itself)";
+  ASSERT_TRUE(runs->add(plain, "one"));
+  auto loud = *runs->add(newRun("r-2"), "two");
+  EXPECT_THAT(*runs->list({.loud_only = true}), IsEmpty());
+  loud.overrides = {{{"root", "", ""}, kNow, "h", RunReason::AwaitsApproval, "why", "", {}}};
+  loud = **runs->exchange(loud, "overridden");
+  ASSERT_THAT(*runs->list({.loud_only = true}), SizeIs(1));
+  EXPECT_EQ(runs->list({.loud_only = true})->front().id, "r-2");
+  EXPECT_THAT(*runs->list({}), SizeIs(2));
+  loud.overrides[0].acknowledged_by = "anna";
+  ASSERT_TRUE(runs->exchange(loud, "acknowledged"));
+  EXPECT_THAT(*runs->list({.loud_only = true}), IsEmpty());
 }
 
 TEST_P(StoreContract, everyChangeOfARunIsInTheChainedJournal) {
