@@ -4,7 +4,7 @@
 // Corrupt (what is missing or of another kind, with its path)
 #pragma once
 
-#include "app/site_client.h"
+#include "app/site/site_client.h"
 
 #include <nlohmann/json_fwd.hpp>
 

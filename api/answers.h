@@ -4,7 +4,7 @@
 
 #include "api/route.h"
 #include "api/site_reader.h"
-#include "app/pool_holds.h"
+#include "app/nodes/pool_holds.h"
 #include "lifecycle/model/plan_impact.h"
 #include "lifecycle/model/quarantine.h"
 

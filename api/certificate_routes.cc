@@ -2,7 +2,7 @@
 // Certificates of nodes, and what was revoked.
 #include "api/answers.h"
 #include "api/schema.h"
-#include "app/site_keys.h"
+#include "app/site/site_keys.h"
 #include "base/json_input.h"
 #include "inventory/model/cluster.h"
 #include "inventory/parse/hostlist.h"

@@ -2,9 +2,9 @@
 // What commands ask beside the lists: which server answers, the plan as a value, ending findings.
 #include "api/answers.h"
 #include "api/schema.h"
-#include "app/actor.h"
-#include "app/plan.h"
-#include "app/records.h"
+#include "app/plans/plan.h"
+#include "app/records/records.h"
+#include "app/site/actor.h"
 #include "base/json_input.h"
 #include "base/version.h"
 #include "lifecycle/model/json.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What consoles have shown: the boots that are recorded, and the one that is being recorded, part
 // by part. Who types into a console does so with `muster console` (docs/console.md).
-#include "app/console.h"
+#include "app/nodes/console.h"
 
 #include "api/answers.h"
 #include "api/schema.h"

@@ -2,7 +2,7 @@
 #include "api/dispatch.h"
 
 #include "api/request_headers.h"
-#include "app/actor.h"
+#include "app/site/actor.h"
 #include "base/io/crypto.h"
 #include "base/io/gzip.h"
 #include "base/json_output.h"

@@ -3,7 +3,7 @@
 #include "api/answers.h"
 #include "api/kept_answer.h"
 #include "api/schema.h"
-#include "app/firmware_matrix.h"
+#include "app/firmware/firmware_matrix.h"
 #include "inventory/parse/hostlist.h"
 
 #include <memory>

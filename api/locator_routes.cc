@@ -3,7 +3,7 @@
 // all, so it is asked beside the reader's thread; what it said last is read from here.
 #include "api/answers.h"
 #include "api/schema.h"
-#include "app/bmc_power.h"
+#include "app/nodes/bmc_power.h"
 
 #include <condition_variable>
 #include <deque>

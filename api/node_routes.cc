@@ -2,7 +2,7 @@
 // nodes, and what is known of one.
 #include "api/answers.h"
 #include "api/schema.h"
-#include "app/erase.h"
+#include "app/nodes/erase.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/printable.h"

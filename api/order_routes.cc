@@ -2,11 +2,11 @@
 // Orders that are values in the store: the monitor, or the next plan, does what they say.
 #include "api/answers.h"
 #include "api/schema.h"
-#include "app/effective_cluster.h"
-#include "app/monitor_run.h"
-#include "app/pool_holds.h"
-#include "app/quarantine.h"
-#include "app/wipe.h"
+#include "app/controller/monitor_run.h"
+#include "app/nodes/pool_holds.h"
+#include "app/nodes/quarantine.h"
+#include "app/nodes/wipe.h"
+#include "app/site/effective_cluster.h"
 #include "inventory/parse/hostlist.h"
 #include "monitor/breakers.h"
 

@@ -2,7 +2,7 @@
 // RemoteSite: a site that is asked over HTTP, by its server's Unix socket or by HTTPS with a token.
 #pragma once
 
-#include "app/site_client.h"
+#include "app/site/site_client.h"
 #include "base/io/http.h"
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs: work that outlives who asked for it. Rows only; the process that serves the site carries
 // them out.
-#include "app/runs.h"
+#include "app/runs/runs.h"
 
 #include "api/answers.h"
 #include "api/schema.h"

@@ -3,7 +3,7 @@
 // that no client slows the controller's. docs/api.md
 #pragma once
 
-#include "app/options.h"
+#include "app/site/options.h"
 
 #include <chrono>
 #include <cstdint>

@@ -3,7 +3,7 @@
 
 #include "api/remote_site.h"
 #include "api/server.h"
-#include "app/embedded_site.h"
+#include "app/site/embedded_site.h"
 #include "base/io/files.h"
 #include "base/io/unix_client.h"
 

@@ -2,7 +2,7 @@
 // Who answers a command: a server that serves the site, or this process.
 #pragma once
 
-#include "app/site_client.h"
+#include "app/site/site_client.h"
 
 #include <functional>
 #include <memory>

@@ -2,7 +2,7 @@
 #include "api/site_reader.h"
 
 #include "api/answers.h"
-#include "app/effective_cluster.h"
+#include "app/site/effective_cluster.h"
 #include "base/json_output.h"
 #include "base/log.h"
 #include "inventory/model/cluster.h"

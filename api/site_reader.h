@@ -5,8 +5,8 @@
 
 #include "api/access_file.h"
 #include "api/tokens.h"
-#include "app/fleet_view.h"
-#include "app/session.h"
+#include "app/nodes/fleet_view.h"
+#include "app/site/session.h"
 
 #include <atomic>
 #include <chrono>
@@ -54,7 +54,7 @@ class SiteReader {
   /// inventory has been read yet: which problems)
   Result<app::Session*> session();
   /// At most a second old, or four times as long as a look takes. Follows the log
-  /// (app/fleet_view.h).
+  /// (app/nodes/fleet_view.h).
   Result<const Fleet*> fleet();
   /// An order was carried out: the next look shows what it has changed.
   void expireFleet() { fleet_good_until_ = {}; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/images.h"
 
-#include "app/controller.h"
-#include "app/effective_cluster.h"
+#include "app/controller/controller.h"
+#include "app/site/effective_cluster.h"
 #include "base/io/regular_file.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/images.h"

@@ -2,8 +2,8 @@
 // image: building, listing, verifying, comparing, carrying and removing images.
 #pragma once
 
-#include "app/options.h"
-#include "app/site_keys.h"
+#include "app/site/options.h"
+#include "app/site/site_keys.h"
 #include "provision/images/image_cache.h"
 #include "provision/images/image_diff.h"
 #include "provision/images/image_library.h"

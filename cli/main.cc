@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster's command line: words → options → one command.
-#include "app/actor.h"
-#include "app/settings_file.h"
+#include "app/site/actor.h"
+#include "app/site/settings_file.h"
 #include "base/json_output.h"
 #include "base/main_guard.h"
 #include "base/printable.h"

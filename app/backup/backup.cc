@@ -2,8 +2,8 @@
 #include "app/backup/backup.h"
 
 #include "app/backup/format.h"
-#include "app/effective_cluster.h"
-#include "app/state_folder.h"
+#include "app/site/effective_cluster.h"
+#include "app/site/state_folder.h"
 #include "base/big_endian.h"
 #include "base/io/sealed_file.h"
 #include "base/json_output.h"

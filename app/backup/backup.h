@@ -6,7 +6,7 @@
 // results, logs.
 #pragma once
 
-#include "app/options.h"
+#include "app/site/options.h"
 #include "base/clock.h"
 #include "base/log.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/audit.h"
 #include "app/backup/backup.h"
-#include "app/effective_cluster.h"
-#include "app/site_keys.h"
-#include "app/state_folder.h"
+#include "app/records/audit.h"
+#include "app/site/effective_cluster.h"
+#include "app/site/site_keys.h"
+#include "app/site/state_folder.h"
 #include "base/io/trusted_keys.h"
 #include "lifecycle/store/store_copy.h"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "app/doctor/doctor.h"
-#include "app/options.h"
+#include "app/site/options.h"
 
 #include <cstdint>
 #include <filesystem>

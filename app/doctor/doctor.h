@@ -3,7 +3,7 @@
 // Nothing is changed. docs/adr/0303
 #pragma once
 
-#include "app/options.h"
+#include "app/site/options.h"
 
 #include <string>
 #include <vector>

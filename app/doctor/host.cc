@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/controller.h"
+#include "app/controller/controller.h"
 #include "app/doctor/checks.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/credentials.h"

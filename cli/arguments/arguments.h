@@ -3,7 +3,7 @@
 // commands/.
 #pragma once
 
-#include "app/options.h"
+#include "app/site/options.h"
 
 #include <CLI/CLI.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/arguments/completion.h"
 
-#include "app/names.h"
+#include "app/site/names.h"
 #include "base/io/files.h"
 #include "base/version.h"
 #include "cli/exit_code.h"

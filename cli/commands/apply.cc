@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // plan and apply.
-#include "app/apply.h"
-#include "app/output_file.h"
-#include "app/plan.h"
-#include "app/state_lock.h"
+#include "app/plans/apply.h"
+#include "app/plans/plan.h"
+#include "app/site/output_file.h"
+#include "app/site/state_lock.h"
 #include "base/io/files.h"
 #include "base/io/regular_file.h"
 #include "cli/commands/asked_site.h"

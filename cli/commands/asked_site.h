@@ -2,7 +2,7 @@
 // The site that a command asks: by a server that serves it, or by this process.
 #pragma once
 
-#include "app/site_client.h"
+#include "app/site/site_client.h"
 
 #include <memory>
 

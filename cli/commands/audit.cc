@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // audit: the log as evidence.
-#include "app/audit.h"
+#include "app/records/audit.h"
 
 #include "base/json_output.h"
 #include "cli/commands/records.h"

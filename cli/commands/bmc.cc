@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bmc trust reset, auth reset, forget-tpm, forget-key, approve-key, revoke-key.
 #include "cli/commands/bmc.h"
-#include "app/bmc_trust.h"
+#include "app/nodes/bmc_trust.h"
 
 #include <iostream>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // bmc show, rotate, certificate.
-#include "app/bmc_credentials.h"
+#include "app/nodes/bmc_credentials.h"
 
 #include "base/json_output.h"
 #include "cli/commands/bmc.h"

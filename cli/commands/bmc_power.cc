@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bmc power, bmc boot. A disruptive command is shown first and done only with the node's name once
 // more.
-#include "app/bmc_power.h"
+#include "app/nodes/bmc_power.h"
 
 #include "base/printable.h"
 #include "cli/commands/bmc.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cert: what a node's certificate says, whether it holds, and a person's decision about it.
-#include "app/certificates.h"
+#include "app/validation/certificates.h"
 
 #include "base/json_output.h"
 #include "cli/commands/cert.h"

@@ -3,8 +3,8 @@
 // A command's options are one struct: app's own request where that says all.
 #pragma once
 
-#include "app/certificates.h"
-#include "app/options.h"
+#include "app/site/options.h"
+#include "app/validation/certificates.h"
 #include "cli/commands/node_args.h"
 #include "cli/exit_code.h"
 

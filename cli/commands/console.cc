@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // console: a node's serial console, live or as it was recorded.
-#include "app/console.h"
+#include "app/nodes/console.h"
 
 #include "base/json_output.h"
 #include "base/printable.h"

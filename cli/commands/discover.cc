@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // discover: what was seen, looking for more, and adding machines to the inventory.
-#include "app/discovery.h"
+#include "app/nodes/discovery.h"
 
 #include "base/json_output.h"
 #include "cli/commands/discover.h"

@@ -3,8 +3,8 @@
 // status. A command's options are one struct: app's own request where that says all.
 #pragma once
 
-#include "app/discovery.h"
-#include "app/options.h"
+#include "app/nodes/discovery.h"
+#include "app/site/options.h"
 #include "cli/exit_code.h"
 
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // erase: the disks of one node, for good. Without --confirm only the plan is shown.
-#include "app/erase.h"
-#include "app/output_file.h"
+#include "app/nodes/erase.h"
+#include "app/site/output_file.h"
 
 #include "base/io/files.h"
 #include "cli/commands/lifecycle.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // fabric diff, plan, plot, render, qos-check, health, rehearse.
-#include "app/fabric_reports.h"
-#include "app/output_file.h"
+#include "app/fabric/fabric_reports.h"
+#include "app/site/output_file.h"
 
 #include "base/io/files.h"
 #include "cli/commands/fabric.h"

@@ -3,8 +3,8 @@
 // A command's options are one struct: app's own request where that says all.
 #pragma once
 
-#include "app/fabric_reports.h"
-#include "app/options.h"
+#include "app/fabric/fabric_reports.h"
+#include "app/site/options.h"
 #include "cli/exit_code.h"
 
 #include <filesystem>

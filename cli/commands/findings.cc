@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // findings: what is wrong, and ending what nothing else ends.
-#include "app/records.h"
+#include "app/records/records.h"
 #include "cli/commands/asked_site.h"
 #include "cli/commands/lifecycle.h"
 #include "cli/view/findings_view.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // firmware plan, sign, retry.
-#include "app/firmware_baselines.h"
+#include "app/firmware/firmware_baselines.h"
 
 #include "base/json_output.h"
 #include "cli/commands/firmware.h"

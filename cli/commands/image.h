@@ -4,7 +4,7 @@
 #pragma once
 
 #include "app/images.h"
-#include "app/options.h"
+#include "app/site/options.h"
 #include "cli/exit_code.h"
 
 #include <filesystem>

@@ -3,7 +3,7 @@
 // status. A command's options are one struct: app's own request where that says all.
 #pragma once
 
-#include "app/options.h"
+#include "app/site/options.h"
 #include "cli/exit_code.h"
 
 namespace muster::cli {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // key: the site's keys, one a purpose, and how they are changed.
-#include "app/key_rotation.h"
+#include "app/site/key_rotation.h"
 
 #include "base/io/trusted_keys.h"
 #include "base/json_output.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // lab: the virtual twin of the rack.
-#include "app/twin.h"
+#include "app/site/twin.h"
 
 #include "base/json_output.h"
 #include "cli/commands/lab.h"

@@ -3,8 +3,8 @@
 // A command's options are one struct: app's own request where that says all.
 #pragma once
 
-#include "app/options.h"
-#include "app/twin.h"
+#include "app/site/options.h"
+#include "app/site/twin.h"
 #include "cli/exit_code.h"
 
 #include <filesystem>

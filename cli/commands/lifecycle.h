@@ -4,9 +4,9 @@
 // options are one struct: app's own request where that says all.
 #pragma once
 
-#include "app/options.h"
-#include "app/status.h"
-#include "app/wipe.h"
+#include "app/nodes/status.h"
+#include "app/nodes/wipe.h"
+#include "app/site/options.h"
 #include "cli/commands/node_args.h"
 #include "cli/exit_code.h"
 

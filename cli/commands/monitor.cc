@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // monitor: the controller that stays.
 #include "cli/commands/monitor.h"
-#include "app/monitor_run.h"
+#include "app/controller/monitor_run.h"
 #include "cli/view/console_progress.h"
 
 #include <fmt/ranges.h>

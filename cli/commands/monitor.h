@@ -4,7 +4,7 @@
 // own request where that says all.
 #pragma once
 
-#include "app/options.h"
+#include "app/site/options.h"
 #include "cli/commands/node_args.h"
 #include "cli/exit_code.h"
 

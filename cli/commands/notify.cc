@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/notify.h"
 
-#include "app/notifications.h"
+#include "app/records/notifications.h"
 #include "base/json_output.h"
 #include "monitor/notify/webhook.h"
 

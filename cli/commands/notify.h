@@ -2,7 +2,7 @@
 // notify: who outside is told what happens.
 #pragma once
 
-#include "app/options.h"
+#include "app/site/options.h"
 #include "cli/exit_code.h"
 
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/pool.h"
 
-#include "app/pool_holds.h"
+#include "app/nodes/pool_holds.h"
 #include "base/json_output.h"
 #include "base/printable.h"
 #include "cli/commands/asked_site.h"

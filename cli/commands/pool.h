@@ -2,7 +2,7 @@
 // pool: what people have said about nodes in their schedulers.
 #pragma once
 
-#include "app/options.h"
+#include "app/site/options.h"
 #include "cli/commands/node_args.h"
 
 namespace muster::cli {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // quarantine: who is kept out of the pools, and releasing a node by a person's word.
-#include "app/quarantine.h"
+#include "app/nodes/quarantine.h"
 
 #include "base/json_output.h"
 #include "cli/commands/asked_site.h"

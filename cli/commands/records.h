@@ -3,8 +3,8 @@
 // exit status. A command's options are one struct: app's own request where that says all.
 #pragma once
 
-#include "app/audit.h"
-#include "app/options.h"
+#include "app/records/audit.h"
+#include "app/site/options.h"
 #include "cli/exit_code.h"
 
 #include <filesystem>

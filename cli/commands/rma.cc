@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/rma.h"
+#include "app/nodes/rma.h"
 
 #include "cli/commands/monitor.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // rollout start, status, pause, abort, resume, rollback.
-#include "app/rollouts.h"
+#include "app/plans/rollouts.h"
 
 #include "base/json_output.h"
 #include "cli/commands/rollout.h"

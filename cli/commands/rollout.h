@@ -3,8 +3,8 @@
 // A command's options are one struct: app's own request where that says all.
 #pragma once
 
-#include "app/options.h"
-#include "app/rollouts.h"
+#include "app/plans/rollouts.h"
+#include "app/site/options.h"
 #include "cli/exit_code.h"
 
 #include <string>

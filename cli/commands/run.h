@@ -2,7 +2,7 @@
 // run: work that outlives this process.
 #pragma once
 
-#include "app/site_client.h"
+#include "app/site/site_client.h"
 #include "cli/commands/lifecycle.h"
 #include "cli/view/console_progress.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run, shown as `apply` shows its own work.
-#include "app/apply.h"
-#include "app/embedded_site.h"
+#include "app/plans/apply.h"
+#include "app/site/embedded_site.h"
 #include "base/json_output.h"
 #include "cli/commands/run.h"
 #include "cli/view/run_view.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/server.h"
 
-#include "app/monitor_run.h"
-#include "app/service_notify.h"
+#include "app/controller/monitor_run.h"
+#include "app/controller/service_notify.h"
 #include "base/log.h"
 #include "cli/view/console_progress.h"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "api/server.h"
-#include "app/options.h"
+#include "app/site/options.h"
 #include "cli/exit_code.h"
 
 #include <string>

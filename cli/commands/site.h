@@ -3,7 +3,7 @@
 #pragma once
 
 #include "app/doctor/doctor.h"
-#include "app/new_inventory.h"
+#include "app/site/new_inventory.h"
 #include "cli/exit_code.h"
 
 namespace muster::cli {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // status, why, events, history: what the store knows.
-#include "app/status.h"
-#include "app/runs.h"
+#include "app/nodes/status.h"
+#include "app/runs/runs.h"
 
-#include "app/records.h"
+#include "app/records/records.h"
 #include "base/printable.h"
 #include "cli/commands/asked_site.h"
 #include "cli/commands/lifecycle.h"

@@ -2,8 +2,8 @@
 // token: who may ask the API from elsewhere.
 #include "api/tokens.h"
 
-#include "app/actor.h"
-#include "app/effective_cluster.h"
+#include "app/site/actor.h"
+#include "app/site/effective_cluster.h"
 #include "base/json_output.h"
 #include "cli/commands/server.h"
 

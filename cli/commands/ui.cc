@@ -3,7 +3,7 @@
 
 #include "api/page_proxy.h"
 #include "api/server.h"
-#include "app/actor.h"
+#include "app/site/actor.h"
 #include "base/async/start.h"
 #include "cli/exit_code.h"
 

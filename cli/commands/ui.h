@@ -2,7 +2,7 @@
 // ui: the page in a browser of this host, for the user who types it.
 #pragma once
 
-#include "app/options.h"
+#include "app/site/options.h"
 
 #include <cstdint>
 #include <filesystem>

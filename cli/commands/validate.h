@@ -3,10 +3,10 @@
 // status. A command's options are one struct: app's own request where that says all.
 #pragma once
 
-#include "app/isolation.h"
-#include "app/measurements.h"
-#include "app/options.h"
-#include "app/validate_run.h"
+#include "app/nodes/measurements.h"
+#include "app/site/options.h"
+#include "app/validation/isolation.h"
+#include "app/validation/validate_run.h"
 #include "cli/exit_code.h"
 
 #include <filesystem>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // validate isolate and validate run.
-#include "app/isolation.h"
-#include "app/validate_run.h"
+#include "app/validation/isolation.h"
+#include "app/validation/validate_run.h"
 #include "base/json_output.h"
 #include "cli/commands/validate.h"
 #include "cli/view/console_progress.h"

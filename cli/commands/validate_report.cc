@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // validate report, validate baseline: from the store's measurements alone; no node is asked.
-#include "app/measurements.h"
-#include "app/output_file.h"
+#include "app/nodes/measurements.h"
+#include "app/site/output_file.h"
 #include "base/io/files.h"
 #include "base/json_output.h"
 #include "cli/commands/validate.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/wipe.h"
+#include "app/nodes/wipe.h"
 
 #include "cli/commands/lifecycle.h"
 

@@ -2,8 +2,8 @@
 // ConsoleProgress: what a use case says while it works, on the operator's terminal.
 #pragma once
 
-#include "app/monitor_run.h"
-#include "app/progress_listener.h"
+#include "app/controller/monitor_run.h"
+#include "app/plans/progress_listener.h"
 #include "cli/view/plan_view.h"
 #include "cli/view/progress.h"
 

@@ -2,7 +2,7 @@
 // Views of firmware: each node's path to its baseline, for people and as JSON.
 #pragma once
 
-#include "app/firmware_baselines.h"
+#include "app/firmware/firmware_baselines.h"
 
 #include <nlohmann/json.hpp>
 

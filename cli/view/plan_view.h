@@ -3,7 +3,7 @@
 // it takes.
 #pragma once
 
-#include "app/plan_impact.h"
+#include "app/plans/plan_impact.h"
 #include "inventory/model/fwd.h"
 #include "lifecycle/executor/engine.h"
 #include "lifecycle/model/plan.h"

@@ -2,7 +2,7 @@
 // The state of the nodes: a summary, then a row a node, or a row for all nodes that are alike.
 #pragma once
 
-#include "app/status.h"
+#include "app/nodes/status.h"
 
 #include <string>
 #include <vector>

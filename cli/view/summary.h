@@ -2,7 +2,7 @@
 // The table at the end of apply: how long each stage took on each node.
 #pragma once
 
-#include "app/apply.h"
+#include "app/plans/apply.h"
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a plan does to the site, in numbers: which nodes leave work, of how many, in which pool and
-// failure domain; what is wiped and reset; how long it takes at least. app/plan_impact.h computes
-// it.
+// failure domain; what is wiped and reset; how long it takes at least. app/plans/plan_impact.h
+// computes it.
 #pragma once
 
 #include "lifecycle/rollout/window.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One contract over both ways to ask a site: by this process, and over HTTP. Every answer of the
 // server that the second one gets is held against the server's description.
-#include "app/site_client.h"
+#include "app/site/site_client.h"
 
 #include "api/remote_site.h"
-#include "app/embedded_site.h"
+#include "app/site/embedded_site.h"
 #include "base/io/unix_client.h"
 #include "lifecycle/model/json.h"
 #include "tests/api/api_site.h"

@@ -2,7 +2,7 @@
 // A folder with an inventory, a state and a cache of its own, for use cases that need no process.
 #pragma once
 
-#include "app/options.h"
+#include "app/site/options.h"
 #include "base/io/files.h"
 #include "lifecycle/store/store.h"
 #include "tests/run_async.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process that carries a run out is killed at its writes: the next one goes on by itself,
 // nothing is done twice, no order is lost, no yes counts for another plan.
-#include "app/runs.h"
+#include "app/runs/runs.h"
 #include "inventory/model/approvals.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/limits.h"

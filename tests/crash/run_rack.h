@@ -3,7 +3,7 @@
 // on one engine, with the real phases.
 #pragma once
 
-#include "app/run_executor.h"
+#include "app/runs/run_executor.h"
 #include "tests/crash/simulated_rack.h"
 #include "tests/fakes/memory_runs.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/web/simulated_fleet.h"
 
-#include "app/effective_cluster.h"
-#include "app/run_async.h"
-#include "app/run_executor.h"
-#include "app/session.h"
+#include "app/controller/run_async.h"
+#include "app/runs/run_executor.h"
+#include "app/site/effective_cluster.h"
+#include "app/site/session.h"
 #include "lifecycle/executor/engine.h"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 // runs out, and what would be done to a machine takes a moment and is done.
 #pragma once
 
-#include "app/options.h"
+#include "app/site/options.h"
 
 #include <chrono>
 

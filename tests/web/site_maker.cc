@@ -7,11 +7,11 @@
 //   web_site_maker events FOLDER COUNT
 //   web_site_maker serve FOLDER              carries runs out on machines that do as they are told
 //   web_site_maker console FOLDER NODE       what is read on stdin is what a new boot shows
-#include "app/controller.h"
-#include "app/effective_cluster.h"
-#include "app/options.h"
-#include "app/session.h"
-#include "app/wipe.h"
+#include "app/controller/controller.h"
+#include "app/nodes/wipe.h"
+#include "app/site/effective_cluster.h"
+#include "app/site/options.h"
+#include "app/site/session.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/json_output.h"

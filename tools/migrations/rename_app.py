@@ -21,7 +21,7 @@ IDENTIFIERS = {
 NOT_IN = {"kLook": None}
 # Identifiers that are common words elsewhere are renamed in these files only.
 ONLY = {
-    "app/leadership.cc": {"kLook": "kPollInterval", "lost": "stepDown", "take": "acquire"},
+    "app/site/leadership.cc": {"kLook": "kPollInterval", "lost": "stepDown", "take": "acquire"},
     "cli/commands/keep.cc": {},
 }
 FOLDERS = ("app/", "cli/", "tests/app/", "tests/cli/")

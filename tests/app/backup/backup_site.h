@@ -2,7 +2,7 @@
 #pragma once
 
 #include "app/backup/backup.h"
-#include "app/site_keys.h"
+#include "app/site/site_keys.h"
 #include "lifecycle/store/leader_lease.h"
 #include "lifecycle/store/store_copy.h"
 #include "tests/app/site_folder.h"

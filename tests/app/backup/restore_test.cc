@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/state_lock.h"
+#include "app/site/state_lock.h"
 #include "base/io/sealed_file.h"
 #include "tests/app/backup/backup_site.h"
 

@@ -4,7 +4,7 @@
 #include "cli/exit_code.h"
 #include "tests/cli/muster_folder.h"
 
-#include "app/state_lock.h"
+#include "app/site/state_lock.h"
 #include "lifecycle/rollout/record.h"
 
 #include <gmock/gmock.h>

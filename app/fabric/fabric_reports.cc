@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/fabric/fabric_reports.h"
+
+#include "app/controller/controller.h"
+#include "app/controller/run_async.h"
+#include "base/io/files.h"
+#include "base/io/regular_file.h"
+#include "base/log.h"
+#include "fabric/discovery/discovery.h"
+#include "fabric/exports/exports.h"
+#include "fabric/exports/plot.h"
+#include "fabric/exports/render.h"
+#include "fabric/fabric_diff.h"
+#include "fabric/health/link_health.h"
+#include "fabric/kept_report.h"
+#include "fabric/opensm/subnet_manager.h"
+#include "fabric/options.h"
+#include "fabric/rehearsal/rehearsal.h"
+#include "fabric/roce/roce.h"
+#include "fabric/roce/switch_config.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+
+#include <algorithm>
+
+namespace muster::app {
+namespace {
+
+constexpr std::size_t kMaxInputBytes = 256u << 20;  ///< of a file that the user names
+
+/// The inventory, in the twin's network where there is one.
+struct Site {
+  inventory::Cluster cluster;
+  std::optional<lab::LabHandle> lab;
+};
+
+Result<Site> siteOf(const Options& options) {
+  TRY(cluster, loadCluster(options));
+  TRY(lab, lab::find(options.labFolder(cluster)));
+  if (lab) TRY_OK(lab::enter(*lab));
+  return Site{std::move(cluster), std::move(lab)};
+}
+
+/// Ports of a declared switch that have a cable; without a name: none. Errors: NotFound (no such
+/// switch)
+Result<std::vector<int>> cabledPorts(const inventory::Cluster& cluster,
+                                     const inventory::Fabric& fabric, const std::string& name) {
+  std::vector<int> ports;
+  if (name.empty()) return ports;
+  TRY(declared, fabric::declaredTopology(cluster, fabric));
+  for (const auto& link : declared.links)
+    for (const auto& end : {link.a, link.b})
+      if (end.node == name && declared.devices.at(name).is_switch) ports.push_back(end.number);
+  if (ports.empty())
+    return fail(
+        ErrorCode::NotFound,
+        fmt::format("fabric {} has no switch {} with cables; `muster fabric plan` lists them",
+                    fabric.name, name));
+  std::sort(ports.begin(), ports.end());
+  return ports;
+}
+
+/// Two files that were written `window_seconds` apart: how long each reading took is not in them.
+Result<fabric::LinkHealthReport> healthOfFiles(const LinkHealthRequest& request,
+                                               const links::Limits& limits,
+                                               const fabric::Transceivers& transceivers) {
+  TRY(text, io::readRegularFile(request.found, kMaxInputBytes));
+  TRY(topology, fabric::parseFound(text));
+  TRY(before, io::readRegularFile(request.before, kMaxInputBytes));
+  TRY(after, io::readRegularFile(request.after, kMaxInputBytes));
+  TRY(first, fabric::parseReadings(before, topology));
+  TRY(second, fabric::parseReadings(after, topology));
+  return fabric::evaluateLinks(topology, topology, {std::move(first), 0, 0},
+                               {std::move(second), request.window_seconds, request.window_seconds},
+                               limits, transceivers);
+}
+
+/// For the page and for who asks later. The answer does not hang on it.
+void keep(const fabric::FabricOptions& where, fabric::KeptReportKind kind,
+          const std::string& report_json) {
+  if (const auto kept =
+          fabric::keepReport(where.run_folder, kind, SystemClock().now(), report_json);
+      !kept)
+    logWarning("fabric", "what was seen cannot be kept: {}", kept.error().str());
+}
+
+}  // namespace
+
+Result<fabric::DiffReport> fabricDiff(const Options& options, const std::filesystem::path& found) {
+  if (!found.empty()) {
+    TRY(cluster, loadCluster(options));
+    TRY(text, io::readRegularFile(found, kMaxInputBytes));
+    return fabric::diff(cluster, text);
+  }
+  TRY(site, siteOf(options));
+  const auto processes = io::makeProcessRunner();
+  const auto where = fabricOptions(options, site.lab);
+  auto report = Loop().run(fabric::diff(site.cluster, *processes, where));
+  if (report) keep(where, fabric::KeptReportKind::Diff, toJson(*report));
+  return report;
+}
+
+Result<void> watchFabric(const Options& options, std::chrono::seconds interval,
+                         const std::function<bool(const fabric::DiffReport&)>& changed) {
+  TRY(site, siteOf(options));
+  const auto processes = io::makeProcessRunner();
+  SystemClock clock;
+  return Loop().run(fabric::watch(site.cluster, *processes, clock, fabricOptions(options, site.lab),
+                                  interval, changed));
+}
+
+Result<CablingSheet> cablingSheet(const Options& options, const std::string& rack) {
+  TRY(cluster, loadCluster(options));
+  TRY(fabric, fabric::onlyFabric(cluster));
+  TRY(declared, fabric::declaredTopology(cluster, *fabric));
+  return CablingSheet{
+      fabric::cablingCsv(declared, fabric::placesOf(cluster, *fabric, declared), rack),
+      fabric::cablingSummary(declared)};
+}
+
+Result<std::string> plotFabric(const Options& options, const PlotRequest& request) {
+  TRY(cluster, loadCluster(options));
+  TRY(fabric, fabric::onlyFabric(cluster));
+  const auto title = fmt::format("{} – {}", cluster.name, fabric->name);
+  if (request.declared_only) {
+    TRY(declared, fabric::declaredTopology(cluster, *fabric));
+    return fabric::plotSvg(title, declared, fabric::placesOf(cluster, *fabric, declared));
+  }
+  TRY(found, fabricDiff(options, request.found));
+  if (!found.error.empty())
+    return fail(ErrorCode::Unavailable,
+                found.error + "; --declared draws without discovering the fabric");
+  const fabric::FoundFabric now{found.found, found.comparison};
+  return fabric::plotSvg(title, found.declared, fabric::placesOf(cluster, *fabric, found.declared),
+                         &now);
+}
+
+Result<RenderedFabric> renderFabric(const Options& options) {
+  TRY(cluster, loadCluster(options));
+  TRY(fabric, fabric::onlyFabric(cluster));
+  TRY(declared, fabric::declaredTopology(cluster, *fabric));
+  RenderedFabric out;
+  TRY(files, fabric::renderExports(cluster, *fabric, declared));
+  out.files = std::move(files);
+  const auto run = fabricOptions(options, std::nullopt).run_folder;
+  const auto known = fabric::KnownGuids::fromJson(io::readFile(run / "guids.json").value_or(""));
+  for (const auto& manager : fabric->subnet_managers) {
+    if (manager == "controller") continue;  // muster runs that one itself
+    auto own = fabric::renderManager(cluster, *fabric, declared, known, manager,
+                                     io::readFile(run / "guid2lid").value_or(""));
+    if (own)
+      out.files.insert(out.files.end(), own->begin(), own->end());
+    else
+      out.missing.push_back(own.error());
+  }
+  return out;
+}
+
+Result<std::vector<fabric::PortDifference>> checkQos(const Options& options,
+                                                     const QosCheckRequest& request) {
+  TRY(cluster, loadCluster(options));
+  TRY(fabric, fabric::onlyFabric(cluster));
+  if (!fabric->roce)
+    return fail(
+        ErrorCode::InvalidInput,
+        fmt::format("fabric {} has no roce: there is nothing to compare with", fabric->name));
+  if (!request.switch_config.empty()) {
+    TRY(ports, cabledPorts(cluster, *fabric, request.switch_name));
+    TRY(config, io::readRegularFile(request.switch_config, kMaxInputBytes));
+    return fabric::checkSwitch(*fabric->roce, ports, config);
+  }
+  TRY(app, io::readRegularFile(request.dcb_app, kMaxInputBytes));
+  TRY(pfc, io::readRegularFile(request.dcb_pfc, kMaxInputBytes));
+  TRY(marking, fabric::hostMarking(app, pfc, request.mtu));
+  std::vector<fabric::PortDifference> out;
+  for (auto& text : fabric::disagreements(*fabric->roce, marking))
+    out.push_back({{}, std::move(text), {}});
+  return out;
+}
+
+Result<fabric::LinkHealthReport> linkHealth(const Options& options,
+                                            const LinkHealthRequest& request) {
+  links::Limits limits;
+  limits.min_load = request.min_load_percent / 100;
+  fabric::Transceivers transceivers;
+  if (!request.transceivers.empty()) {
+    TRY(csv, io::readRegularFile(request.transceivers, kMaxInputBytes));
+    TRY(read, fabric::parseTransceivers(csv));
+    transceivers = std::move(read);
+  }
+  if (!request.before.empty()) return healthOfFiles(request, limits, transceivers);
+  TRY(site, siteOf(options));
+  const auto processes = io::makeProcessRunner();
+  const auto where = fabricOptions(options, site.lab);
+  SystemClock clock;
+  auto report = Loop().run(fabric::linkHealth(
+      *processes, clock, where,
+      std::chrono::milliseconds(static_cast<long>(request.window_seconds * 1000)), limits,
+      std::move(transceivers)));
+  if (report) keep(where, fabric::KeptReportKind::Health, toJson(*report));
+  return report;
+}
+
+Result<fabric::RehearsalReport> rehearseFaults(
+    const Options& options, const RehearseRequest& request,
+    const std::function<void(const fabric::FaultOutcome&)>& each) {
+  TRY(cluster, loadCluster(options));
+  const auto processes = io::makeProcessRunner();
+  SystemClock clock;
+  fabric::RehearsalOptions how;
+  how.folder = options.state / "run" / "fabric-rehearsal";
+  if (request.one_at_a_time) how.together = 1;
+  if (!request.faults.empty()) how.kinds = request.faults;
+  if (each) how.tell = each;
+  return Loop().run(fabric::rehearse(cluster, *processes, clock, std::move(how)));
+}
+
+}  // namespace muster::app

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/plans/rollouts.h"
+
+#include "app/site/actor.h"
+#include "app/site/effective_cluster.h"
+#include "app/site/leadership.h"
+#include "app/site/session.h"
+#include "app/site/state_folder.h"
+#include "app/site/state_lock.h"
+#include "base/io/files.h"
+#include "base/io/regular_file.h"
+#include "fabric/topology/leaves.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/rollout_policy.h"
+#include "inventory/parse/change.h"
+#include "lifecycle/rollout/freeze.h"
+#include "lifecycle/rollout/overlay.h"
+#include "lifecycle/rollout/runner.h"
+#include "monitor/monitor_status.h"
+
+#include <fmt/ranges.h>
+
+namespace muster::app {
+namespace {
+
+using lifecycle::RolloutDirection;
+using lifecycle::RolloutRecord;
+using lifecycle::RolloutState;
+
+constexpr std::size_t kMaxChangeBytes = 1 << 20;
+
+/// The text of the change, and the file that its places and paths refer to.
+struct Source {
+  std::string text;
+  std::filesystem::path file;
+};
+
+Result<Source> sourceOf(const Options& options, const RolloutRequest& request,
+                        const lifecycle::EffectiveCluster& live,
+                        const std::vector<NodeName>& nodes) {
+  if (request.change.empty() == request.driver.empty())
+    return fail(ErrorCode::InvalidInput,
+                "say what changes, in one way: --change FILE or --driver NAME");
+  if (!request.change.empty()) {
+    TRY(text, io::readRegularFile(request.change, kMaxChangeBytes));
+    std::error_code ignored;
+    return Source{std::move(text), std::filesystem::absolute(request.change, ignored)};
+  }
+  std::vector<std::string> profiles;
+  for (const auto& node : nodes)
+    profiles.push_back(live.cluster().profileOf(*live.cluster().findNode(node)).name);
+  TRY(text, inventory::changeToDriver(live.cluster(), request.driver, profiles));
+  return Source{std::move(text), options.inventory};
+}
+
+Result<inventory::Change> readChange(const Source& source, const lifecycle::EffectiveCluster& live,
+                                     ProgressListener& progress) {
+  auto loaded = inventory::loadChangeText(source.text, source.file, live.cluster());
+  for (const auto& one : loaded.diagnostics.all()) progress.onNotice(one.str());
+  if (!loaded.change)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("{} has {} problems; nothing was done", source.file.string(),
+                            loaded.diagnostics.all().size()));
+  return std::move(*loaded.change);
+}
+
+inventory::RolloutPolicy policyOf(inventory::RolloutPolicy policy, const RolloutRequest& request) {
+  if (request.canaries) policy.canary = {*request.canaries, std::nullopt};
+  if (request.on_failure) policy.on_failure = *request.on_failure;
+  if (request.on_inconclusive) policy.regression.on_inconclusive = *request.on_inconclusive;
+  return policy;
+}
+
+/// Reads every node once, after their agents have had time to call the new process.
+Result<lifecycle::FactSet> observe(Session& session, const std::vector<NodeName>& nodes) {
+  lifecycle::Policy policy;
+  for (const auto& node : nodes)
+    if (session.cluster().findNode(node)) policy.only.insert(lifecycle::Subject(node));
+  return session.controller->run(session.controller->observe(std::move(policy)));
+}
+
+std::vector<NodeName> nodesOf(const RolloutRecord& book) {
+  std::vector<NodeName> out;
+  for (const auto& [node, progress] : book.progress()) out.push_back(node);
+  return out;
+}
+
+Result<RolloutRecord> chosen(lifecycle::Store& store, const std::string& id) {
+  if (id.empty()) return RolloutRecord::current(store);
+  auto book = RolloutRecord::open(store, id);
+  if (book || book.error().code() != ErrorCode::NotFound) return book;
+  TRY(ids, RolloutRecord::list(store));
+  return fail(ErrorCode::NotFound,
+              fmt::format("there is no rollout {}; those that lie over the inventory: {}", id,
+                          ids.empty() ? "none" : fmt::format("{}", fmt::join(ids, ", "))));
+}
+
+/// The store without a controller. Errors: NotFound when nothing was done yet
+Result<std::unique_ptr<lifecycle::Store>> openExistingStore(const Options& options) {
+  if (!storeExists(options))
+    return fail(ErrorCode::NotFound,
+                fmt::format("nothing has been done yet in {}: there is no rollout",
+                            options.state.string()));
+  return lifecycle::openStore(options.storeUrl());
+}
+
+}  // namespace
+
+RolloutOutcome outcomeOfState(const RolloutRecord& book) {
+  switch (book.rollout().state) {
+    case RolloutState::Done:
+    case RolloutState::RolledBack:
+      return RolloutOutcome::Complete;
+    case RolloutState::Halted:
+      return RolloutOutcome::Halted;
+    case RolloutState::Running:
+    case RolloutState::Paused:
+    case RolloutState::Aborted:
+      break;
+  }
+  return RolloutOutcome::Incomplete;
+}
+
+RolloutOutcome outcomeOf(const RolloutRecord& book) {
+  using lifecycle::RolloutNodeState;
+  const auto state = book.rollout().state;
+  const bool left_out =
+      (state == RolloutState::RolledBack && book.count(RolloutNodeState::RollbackFailed) > 0) ||
+      (state == RolloutState::Done &&
+       (book.count(RolloutNodeState::Failed) > 0 || book.count(RolloutNodeState::Skipped) > 0));
+  return left_out ? RolloutOutcome::Incomplete : outcomeOfState(book);
+}
+
+RolloutRun::RolloutRun(const Options& options, std::unique_ptr<Session> session,
+                       lifecycle::RolloutRecord book, lifecycle::RolloutDirection way)
+    : options_(options), session_(std::move(session)), book_(std::move(book)), way_(way) {}
+RolloutRun::RolloutRun(RolloutRun&&) noexcept = default;
+RolloutRun::~RolloutRun() = default;
+
+Result<RolloutRun> RolloutRun::draft(const Options& options, const RolloutRequest& request,
+                                     bool dry_run, ProgressListener& progress) {
+  const auto id = lifecycle::newRolloutId();
+  TRY(live, effectiveCluster(options));
+  TRY(nodes, selectedNodes(live->cluster(), request.nodes));
+  TRY(source, sourceOf(options, request, *live, nodes));
+  TRY(change, readChange(source, *live, progress));
+  const auto policy = policyOf(change.policy, request);
+  live->add(id, std::move(change));
+  TRY(session,
+      Session::open(options, std::move(live), dry_run ? Role::ReadOnly : Role::Active, progress));
+  auto& controller = *session->controller;
+  if (!dry_run) TRY_OK(lifecycle::dropMerged(*session->live, controller.store()));
+  TRY(facts, observe(*session, nodes));
+  TRY(book, lifecycle::draftRollout(
+                *session->live, controller.phases(), controller.store(), facts,
+                {id, controller.clock().now(), userName(), hostName(), options.command_line,
+                 source.file.string(), source.text, policy, request.wipe_reason, nodes}));
+  return RolloutRun(options, std::move(session), std::move(book), RolloutDirection::Forward);
+}
+
+Result<RolloutRun> RolloutRun::resume(const Options& options, const std::string& accept_reason,
+                                      ProgressListener& progress) {
+  TRY(live, effectiveCluster(options));
+  TRY(session, Session::open(options, std::move(live), Role::Active, progress));
+  TRY(book, RolloutRecord::current(session->store()));
+  const auto accepted =
+      accept_reason.empty() ? "" : fmt::format("{}: {}", actorText(), accept_reason);
+  TRY(way, lifecycle::prepareResume(book, accepted));
+  TRY_OK(observe(*session, nodesOf(book)));
+  return RolloutRun(options, std::move(session), std::move(book), way);
+}
+
+Result<RolloutRun> RolloutRun::rollBack(const Options& options, const std::string& id,
+                                        const std::string& wipe_reason,
+                                        ProgressListener& progress) {
+  TRY(declared, loadCluster(options));
+  const auto may = [&](lifecycle::Store& store) -> Result<void> {
+    TRY(asked, chosen(store, id));
+    return lifecycle::mayRollBack(declared, store, asked);
+  };
+  {
+    TRY(store, openExistingStore(options));
+    TRY_OK(may(*store));  // refused before the monitor releases the state folder for it
+  }
+  TRY(live, effectiveCluster(options));
+  TRY(session, Session::open(options, std::move(live), Role::Active, progress));
+  TRY(book, chosen(session->store(), id));
+  TRY_OK(may(session->store()));
+  if (!wipe_reason.empty()) {
+    auto next = book.rollout();
+    next.wipe_reason = wipe_reason;
+    TRY_OK(book.save(std::move(next)));
+  }
+  TRY_OK(observe(*session, nodesOf(book)));
+  return RolloutRun(options, std::move(session), std::move(book), RolloutDirection::Back);
+}
+
+Result<std::string> RolloutRun::whoWatches() const {
+  auto& controller = *session_->controller;
+  TRY(kept, monitor::monitorStatus(controller.store(), controller.clock().now()));
+  TRY(holder, holderOf(options_.state, hostName()));
+  return monitor::watchDuringRollout(
+      {hasSeveralControllers(session_->cluster()), options_.store.empty(), holder}, kept);
+}
+
+Result<void> RolloutRun::carryOn() {
+  auto& controller = *session_->controller;
+  const lifecycle::EventSink show =
+      [&progress = session_->progress](const lifecycle::Event& event) { progress.onEvent(event); };
+  lifecycle::RolloutRunner runner({*session_->live, controller.engine(), controller.phases(),
+                                   controller.store(), controller.clock(), show, fabric::leavesOf},
+                                  book_);
+  TRY_OK(controller.run(runner.run(way_)));
+  return {};
+}
+
+Result<StoredRollout> storedRollout(const Options& options, const std::string& id) {
+  TRY(store, openExistingStore(options));
+  TRY(book, chosen(*store, id));
+  TRY(order, book.order());
+  TRY(ids, RolloutRecord::list(*store));
+  std::erase(ids, book.rollout().id);
+  return StoredRollout{std::move(store), std::move(book), std::move(order), std::move(ids)};
+}
+
+/// With a store of its own, whoever can request the state folder's lock is the only one who could
+/// be running it: the monitor holds the lock all the time and runs no rollout.
+Result<OrderedRollout> orderRollout(const Options& options, lifecycle::Order order) {
+  TRY(store, openExistingStore(options));
+  TRY(book, RolloutRecord::current(*store));
+  std::optional<io::FileLock> request;
+  if (options.store.empty())
+    if (auto taken = requestLock(options.state)) request.emplace(std::move(*taken));
+  TRY(done, lifecycle::orderRollout(book, order, actorText(), request.has_value()));
+  TRY_OK(addNote(*store, {}, fmt::format("{} ({})", done, actorText())));
+  return OrderedRollout{book.rollout().id, std::move(done)};
+}
+
+}  // namespace muster::app

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rollouts as use cases: start, resume, roll back, pause, abort, and how far one is. What is
+// decided on the way is in lifecycle/rollout/.
+#pragma once
+
+#include "app/plans/progress_listener.h"
+#include "app/site/options.h"
+#include "inventory/model/node.h"
+#include "inventory/model/rollout_policy.h"
+#include "lifecycle/rollout/record.h"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+namespace muster::app {
+
+struct Session;
+
+struct RolloutRequest {
+  std::filesystem::path change;  ///< a fragment of an inventory; or
+  std::string driver;            ///< a declared driver, in place of the one of its kind
+  std::string nodes;             ///< hostlist
+  // In place of what the change declares; nothing: as it declares.
+  std::optional<int> canaries;
+  std::optional<inventory::OnFailure> on_failure;
+  std::optional<inventory::OnInconclusive> on_inconclusive;
+  std::string wipe_reason;  ///< each node's disk may be wiped once for its image; empty: it may not
+};
+
+/// How a rollout has ended, or why it does not go on.
+enum class RolloutOutcome {
+  Complete,   ///< done, or rolled back, for every node
+  Halted,     ///< a gate failed
+  Incomplete  ///< paused, aborted, under way, or some nodes were left out
+};
+RolloutOutcome outcomeOf(const lifecycle::RolloutRecord& book);
+/// The same by its state alone: a node that was left out does not count.
+RolloutOutcome outcomeOfState(const lifecycle::RolloutRecord& book);
+
+/// A rollout that this process holds, with the controller that carries it out.
+class RolloutRun {
+ public:
+  RolloutRun(RolloutRun&&) noexcept;
+  ~RolloutRun();
+  /// Freezes the plan. Nothing is written until begin(). `dry_run`: begin() must not be called.
+  static Result<RolloutRun> draft(const Options& options, const RolloutRequest& request,
+                                  bool dry_run, ProgressListener& progress);
+  /// `accept_reason`: why it goes on although the wave's gate failed; empty: only when it has not.
+  static Result<RolloutRun> resume(const Options& options, const std::string& accept_reason,
+                                   ProgressListener& progress);
+  /// `id`: empty: the newest.
+  static Result<RolloutRun> rollBack(const Options& options, const std::string& id,
+                                     const std::string& wipe_reason, ProgressListener& progress);
+
+  const lifecycle::RolloutRecord& book() const { return book_; }
+  Result<void> begin() { return book_.begin(); }
+  /// Who watches the nodes that the rollout does not touch, in one line for people.
+  Result<std::string> whoWatches() const;
+  /// Goes on until it ends or stops by itself; book() says which.
+  Result<void> carryOn();
+
+ private:
+  RolloutRun(const Options& options, std::unique_ptr<Session> session,
+             lifecycle::RolloutRecord book, lifecycle::RolloutDirection way);
+
+  Options options_;
+  std::unique_ptr<Session> session_;
+  lifecycle::RolloutRecord book_;
+  lifecycle::RolloutDirection way_;
+};
+
+/// What the store has recorded of one.
+struct StoredRollout {
+  std::unique_ptr<lifecycle::Store> store;
+  lifecycle::RolloutRecord book;
+  lifecycle::GivenOrder order;
+  std::vector<std::string> others;  ///< ids of other rollouts over the inventory, oldest first
+};
+/// `id`: empty: the one that is open, else the newest. Errors: NotFound
+Result<StoredRollout> storedRollout(const Options& options, const std::string& id);
+
+struct OrderedRollout {
+  std::string id;
+  std::string done;  ///< what was done, or what its runner will do, for people
+};
+/// Pause or abort.
+Result<OrderedRollout> orderRollout(const Options& options, lifecycle::Order order);
+
+}  // namespace muster::app

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/runs/run_rounds.h"
+
+#include "app/plans/plan.h"
+#include "app/runs/run_agreement.h"
+#include "app/runs/run_change.h"
+#include "app/runs/run_scope.h"
+#include "inventory/model/cluster.h"
+
+#include <algorithm>
+
+namespace muster::app {
+
+using namespace lifecycle;
+
+namespace {
+
+constexpr int kMaxRounds = 4;
+constexpr std::chrono::seconds kOtherWorkersPoll{10};
+constexpr int kMaxWaitsForOthers = 360;
+/// Facts that are older are read again before an approved plan begins.
+constexpr std::chrono::minutes kFactsAreFresh{2};
+
+}  // namespace
+
+Async<void> RunRounds::carryOut(Run run) {
+  const auto id = run.id;
+  if (run.state == RunState::Running) {
+    auto rounds = converge(std::move(run), std::nullopt);
+    auto went_on = co_await std::move(rounds);
+    co_return went_on;
+  }
+  if (run.state == RunState::Queued) {
+    auto planning = makePlan(std::move(run));
+    auto planned = co_await std::move(planning);
+    if (!planned) co_return planned;
+  }
+  CO_TRY(known, rows_.read(id));
+  if (known.state == RunState::Planned) CO_TRY_OK(decide(rows_, work_.cluster, id));
+  CO_TRY(decided, rows_.read(id));
+  if (decided.state != RunState::Approved) co_return Result<void>();
+  auto beginning = begin(std::move(decided));
+  auto begun = co_await std::move(beginning);
+  co_return begun;
+}
+
+Async<RunRounds::Round> RunRounds::look(Run run) {
+  CO_TRY(policy, policyFor(work_.cluster, run.apply.nodes, work_.store));
+  auto looking = work_.observe(policy);
+  auto facts = co_await std::move(looking);
+  if (!facts) co_return std::unexpected(std::move(facts).error());
+  CO_TRY(plan, work_.plan(*facts, policy));
+  auto counting = currentImpact(work_.cluster, work_.store, *facts, plan, work_.observe_pool);
+  auto impact = co_await std::move(counting);
+  if (!impact) co_return std::unexpected(std::move(impact).error());
+  CO_TRY(open, declaredIntents(work_.store, plan.policy));
+  const bool nothing_left = plan.empty() && open.empty();
+  co_return Round{std::move(plan), std::move(*impact), nothing_left};
+}
+
+Async<void> RunRounds::makePlan(Run run) {
+  const auto id = run.id;
+  const auto& meant = run.apply.inventory;
+  const bool is_another = !meant.empty() && meant != work_.cluster.digest;
+  if (is_another && work_.read_inventory && memory_.read_again_for.insert(id).second) {
+    memory_.begin_none = true;  // the next executor, with the inventory as it is then, plans it
+    work_.read_inventory();
+    co_return Result<void>();
+  }
+  CO_TRY(planning, rows_.move(id, RunState::Planning, RunReason::None));
+  if (is_another) {
+    CO_TRY_OK(
+        rows_.move(id, RunState::Failed, RunReason::InventoryChanged,
+                   "who serves the site has read another inventory than the one that is meant; see "
+                   "its log, and that both read the same file"));
+    co_return Result<void>();
+  }
+  auto looking = look(planning);
+  auto round = co_await std::move(looking);
+  if (!round) co_return std::unexpected(std::move(round).error());
+  if (round->nothing_left) {
+    CO_TRY_OK(rows_.move(id, RunState::Done, RunReason::NothingToDo));
+    co_return Result<void>();
+  }
+  const auto& plan = round->plan;
+  if (const auto within = requireWithinLimits(round->impact); !within) {
+    CO_TRY_OK(rows_.move(id, RunState::Failed, RunReason::LimitsExceeded, within.error().text(),
+                         [&](Run& row) { notePlan(row, plan, round->impact, work_.clock.now()); }));
+    co_return Result<void>();
+  }
+  CO_TRY_OK(rows_.keepPlan(id, plan));
+  CO_TRY_OK(
+      rows_.move(id, RunState::Planned, RunReason::None,
+                 fmt::format("{} actions, plan {}", plan.actions.size(), plan.hash().substr(0, 12)),
+                 [&](Run& row) { notePlan(row, plan, round->impact, work_.clock.now()); }));
+  made_ = plan;
+  made_for_ = id;
+  co_return Result<void>();
+}
+
+/// Of an approved run: the plan that was agreed to, and no other one.
+Async<void> RunRounds::begin(Run run) {
+  const auto id = run.id;
+  const bool asks = run.impact && hasSomethingToAsk(*run.impact);
+  if (!isAgreed(run) && (asks || run.approvals_needed > 0))
+    co_return std::unexpected(Error(ErrorCode::Denied, "nobody has agreed to its plan"));
+  if (run.inventory_digest != work_.cluster.digest) {
+    CO_TRY_OK(rows_.move(id, RunState::Outdated, RunReason::InventoryChanged,
+                         "the inventory has changed since the plan was made"));
+    co_return Result<void>();
+  }
+  if (!run.begun) {
+    CO_TRY(is_open, isWindowOpen(rows_, work_.cluster, id));
+    if (!is_open) co_return Result<void>();
+  }
+  std::optional<Plan> plan;
+  const bool is_just_made = made_ && made_for_ == id && made_->hash() == run.plan_hash;
+  if (!run.begun && is_just_made && !run.apply.confirm && run.approvals_needed == 0) plan = made_;
+  if (!run.begun && !plan) {
+    CO_TRY(policy, policyFor(work_.cluster, run.apply.nodes, work_.store));
+    const bool is_fresh = work_.clock.now() - run.planned_at < kFactsAreFresh;
+    auto facts = work_.store.facts();
+    if (!is_fresh) {
+      auto looking = work_.observe(policy);
+      facts = co_await std::move(looking);
+    }
+    if (!facts) co_return std::unexpected(std::move(facts).error());
+    CO_TRY(now, work_.plan(*facts, policy));
+    if (now.hash() != run.plan_hash) {
+      const auto stale =
+          is_just_made ? staleReasons(*made_, work_.cluster, *facts) : std::vector<std::string>();
+      CO_TRY_OK(rows_.move(id, RunState::Outdated, RunReason::FactsMoved,
+                           stale.empty() ? "the plan is another one by now" : stale.front()));
+      co_return Result<void>();
+    }
+    plan = std::move(now);
+  }
+  if (!run.begun) {  // looking again takes its time
+    CO_TRY(is_open, isWindowOpen(rows_, work_.cluster, id));
+    if (!is_open) co_return Result<void>();
+  }
+  CO_TRY(running, rows_.move(id, RunState::Running, RunReason::None, "", noteAgreement));
+  memory_.begun.insert(id);
+  auto rounds = converge(std::move(running), std::move(plan));
+  auto went = co_await std::move(rounds);
+  co_return went;
+}
+
+Async<ApplyReport> RunRounds::apply(Run run, Plan plan) {
+  const Worker worker{"run " + run.id, run.asked_by.principal, run.asked_by.address,
+                      run.apply.command.empty() ? "run " + run.id : run.apply.command};
+  CO_TRY(open, declaredIntents(work_.store, plan.policy));
+  plan.policy.intents_to_end = std::move(open);
+  const auto subjects = withSubjects(run.subjects, plan);
+  CO_TRY(noted, changeRun(work_.runs, run.id, [&](Run row, std::string&) -> Result<Run> {
+           ++row.progress.rounds;
+           row.progress.planned = row.progress.done + plan.actions.size();
+           row.subjects = subjects;
+           return row;
+         }));
+  before_ = noted.progress;
+  done_now_ = done_saved_ = 0;
+  action_ids_.clear();
+  for (const auto& action : plan.actions) action_ids_.insert(action.id);
+  memory_.hear = [this](const Event& event) {
+    if (event.kind == EventKind::ActionDone && action_ids_.contains(event.action_id)) ++done_now_;
+  };
+  auto work = work_.engine.apply(std::move(plan), worker);
+  auto report = co_await std::move(work);
+  memory_.hear = {};
+  if (!report) co_return report;
+  done_now_ = done_saved_ = 0;
+  CO_TRY_OK(changeRun(work_.runs, run.id, [&](Run row, std::string&) -> Result<Run> {
+    row.progress = before_;
+    row.progress.done += static_cast<std::size_t>(report->done);
+    row.progress.failed += static_cast<std::size_t>(report->failed);
+    row.progress.blocked += static_cast<std::size_t>(report->blocked);
+    row.progress.skipped += static_cast<std::size_t>(report->skipped);
+    row.progress.held = static_cast<std::size_t>(report->held);
+    addProblems(row, report->problems);
+    return row;
+  }));
+  co_return report;
+}
+
+Async<void> RunRounds::converge(Run run, std::optional<Plan> first) {
+  const auto id = run.id;
+  if (run.inventory_digest != work_.cluster.digest) {
+    CO_TRY_OK(
+        rows_.move(id, RunState::Outdated, RunReason::InventoryChanged,
+                   "the inventory has changed while it ran; what had begun is taken up by the next "
+                   "apply"));
+    co_return Result<void>();
+  }
+  int waits = 0;
+  for (int round = 0; round < kMaxRounds; ++round) {
+    std::optional<Plan> plan = std::exchange(first, std::nullopt);
+    if (!plan) {
+      auto looking = look(run);
+      auto seen = co_await std::move(looking);
+      if (!seen) co_return std::unexpected(std::move(seen).error());
+      if (seen->nothing_left) {
+        CO_TRY_OK(rows_.move(id, RunState::Done, RunReason::None));
+        co_return Result<void>();
+      }
+      CO_TRY(goes_on, mayGoOn(rows_, work_.cluster, id, seen->plan, seen->impact));
+      if (!goes_on) co_return Result<void>();
+      plan = std::move(seen->plan);
+    }
+    const bool is_empty = plan->empty();
+    auto applying = apply(run, std::move(*plan));
+    auto report = co_await std::move(applying);
+    if (!report) co_return std::unexpected(std::move(report).error());
+    if (is_empty && report->ok() && report->held == 0) {
+      CO_TRY_OK(rows_.move(id, RunState::Done, RunReason::None));
+      co_return Result<void>();
+    }
+    if (!report->ok()) {  // what is blocked is no failure: a person has to help
+      const bool has_failed = report->failed > 0;
+      CO_TRY_OK(rows_.move(id, has_failed ? RunState::Failed : RunState::WorkLeft,
+                           has_failed ? RunReason::ActionFailed : RunReason::Blocked,
+                           report->problems.empty() ? "" : report->problems.front()));
+      co_return Result<void>();
+    }
+    if (report->held > 0) {  // they finish it, or their lease ends
+      if (++waits > kMaxWaitsForOthers) {
+        CO_TRY_OK(rows_.move(id, RunState::WorkLeft, RunReason::OthersWork));
+        co_return Result<void>();
+      }
+      co_await work_.clock.sleep(kOtherWorkersPoll);
+      --round;
+      continue;
+    }
+    if (report->done == 0) break;
+  }
+  CO_TRY_OK(rows_.move(id, RunState::WorkLeft, RunReason::Blocked));
+  co_return Result<void>();
+}
+
+void RunRounds::saveProgress(const std::string& id) {
+  if (done_now_ == done_saved_) return;
+  const auto saved = changeRun(work_.runs, id, [this](Run run, std::string&) -> Result<Run> {
+    run.progress = before_;
+    run.progress.done += done_now_;
+    return run;
+  });
+  if (saved) done_saved_ = done_now_;
+}
+
+}  // namespace muster::app

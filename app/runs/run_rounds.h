@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// RunRounds: what happens in a run: it is planned, agreed to, and carried out in rounds as `muster
+// apply` does, until nothing is left. Internal to app/.
+#pragma once
+
+#include "app/plans/current_impact.h"
+#include "app/runs/run_rows.h"
+#include "lifecycle/executor/engine.h"
+
+#include <memory>
+#include <set>
+#include <string>
+
+namespace muster::app {
+
+/// What one process remembers from one executor to the next: while it lives, a run that was dropped
+/// for a moment (a command had the state folder) is not one whose process has died.
+struct RunMemory {
+  std::set<std::string> begun;
+  std::string under_way;                 ///< id of the run that is worked on now; empty: none
+  bool begin_none = false;               ///< somebody waits for the end of what is under way
+  std::set<std::string> read_again_for;  ///< runs for which the inventory was read again
+  std::function<void(const lifecycle::Event&)>
+      hear;  ///< to be told every event; empty: nobody asks
+};
+
+/// What an executor works with; borrowed.
+struct RunWork {
+  const inventory::Cluster& cluster;
+  lifecycle::RunStore& runs;
+  lifecycle::Store& store;
+  lifecycle::Engine& engine;
+  Clock& clock;
+  std::string holder;  ///< of the store's session
+  std::function<Async<lifecycle::FactSet>(lifecycle::Policy)> observe;
+  std::function<Result<lifecycle::Plan>(const lifecycle::FactSet&, const lifecycle::Policy&)> plan;
+  PoolObserver observe_pool;
+  std::function<void(const std::string&)> notice = {};  ///< for the operator of this process
+  std::function<void()> read_inventory = {};            ///< asks for it: another executor follows
+};
+
+class RunRounds {
+ public:
+  /// All are borrowed.
+  RunRounds(RunWork& work, RunRows& rows, RunMemory& memory)
+      : work_(work), rows_(rows), memory_(memory) {}
+  RunRounds(const RunRounds&) = delete;
+
+  /// From the state that it is in, as far as it goes without people. May be dropped anywhere.
+  /// Errors: of the store, and what ends the run or is tried again (RunRows::endWith)
+  Async<void> carryOut(lifecycle::Run run);
+  /// What is done so far goes to the row.
+  void saveProgress(const std::string& id);
+
+ private:
+  Async<void> makePlan(lifecycle::Run run);
+  Async<void> begin(lifecycle::Run run);
+  Async<void> converge(lifecycle::Run run, std::optional<lifecycle::Plan> first);
+  struct Round {
+    lifecycle::Plan plan;
+    PlanImpact impact;
+    bool nothing_left = false;
+  };
+  Async<Round> look(lifecycle::Run run);
+  Async<lifecycle::ApplyReport> apply(lifecycle::Run run, lifecycle::Plan plan);
+
+  RunWork& work_;
+  RunRows& rows_;
+  RunMemory& memory_;
+  std::optional<lifecycle::Plan> made_;  ///< just now, for the run `made_for_`
+  std::string made_for_;
+  std::set<std::string> action_ids_;  ///< of the plan that is carried out
+  lifecycle::RunProgress before_;     ///< this round
+  std::size_t done_now_ = 0;          ///< in this round
+  std::size_t done_saved_ = 0;
+};
+
+}  // namespace muster::app

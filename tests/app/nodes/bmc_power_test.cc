@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is refused before any BMC is asked.
+#include "app/nodes/bmc_power.h"
+
+#include "app/nodes/bmc_trust.h"
+#include "tests/app/site_folder.h"
+
+#include <gmock/gmock.h>
+
+namespace muster::app {
+namespace {
+
+void ignore(const std::string&) {}
+
+TEST(BmcPower, everyCommandIsFoundByItsWord) {
+  for (const auto* word : {"on", "shutdown", "off", "restart", "ac-cycle", "nmi", "reset"}) {
+    const auto command = parsePowerCommand(word);
+    ASSERT_TRUE(command) << word;
+    EXPECT_EQ(rowOf(*command).word, word);
+  }
+  EXPECT_FALSE(rowOf(PowerCommand::On).is_disruptive);
+  EXPECT_EQ(parsePowerCommand("explode").error().code(), ErrorCode::InvalidInput);
+}
+
+TEST(BmcPower, aDisruptiveCommandNeedsAReasonOnceItIsConfirmed) {
+  SiteFolder site;
+  PowerRequest request{NodeName("gpu001"), PowerCommand::Off};
+  request.confirmed = true;
+  const auto refused = powerNode(site.options(), request, ignore);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::InvalidInput);
+}
+
+TEST(BmcPower, aNodeThatIsNotDeclaredIsRefused) {
+  SiteFolder site;
+  const auto refused = powerNode(site.options(), {NodeName("gpu003"), PowerCommand::On}, ignore);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::NotFound);
+}
+
+TEST(BmcPower, aUriIsForHttpBootAlone) {
+  SiteFolder site;
+  BootRequest request{NodeName("gpu001"), {}};
+  request.boot.target = bmc::BootTarget::Pxe;
+  request.boot.http_uri = "http://10.20.0.1/boot.efi";
+  EXPECT_EQ(setBootDevice(site.options(), request).error().code(), ErrorCode::InvalidInput);
+  request.boot.target = bmc::BootTarget::UefiHttp;
+  request.boot.http_uri = "ftp://10.20.0.1/boot.efi";
+  EXPECT_EQ(setBootDevice(site.options(), request).error().code(), ErrorCode::InvalidInput);
+}
+
+TEST(BmcBootOrder, putsAKindOrNamedOptionsToTheFrontAndKeepsTheRestsOrder) {
+  using bmc::BootTarget;
+  const bmc::BootOrder order{{{"Boot0000", "Linux", BootTarget::Disk, ""},
+                              {"Boot0003", "PXE port 1", BootTarget::Pxe, ""},
+                              {"Boot0001", "Shell", BootTarget::None, ""},
+                              {"Boot0004", "PXE port 2", BootTarget::Pxe, ""}}};
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(*orderWith(order, "network"), (Names{"Boot0003", "Boot0004", "Boot0000", "Boot0001"}));
+  EXPECT_EQ(*orderWith(order, "disk"), (Names{"Boot0000", "Boot0003", "Boot0001", "Boot0004"}));
+  EXPECT_EQ(*orderWith(order, "Boot0004,Boot0001"),
+            (Names{"Boot0004", "Boot0001", "Boot0000", "Boot0003"}));
+  EXPECT_EQ(*orderWith(order, "Boot0004,disk"),
+            (Names{"Boot0004", "Boot0000", "Boot0003", "Boot0001"}));
+  for (const char* none : {"http", "pxe", "Boot0009", "Boot0004,", "disk,", ""})
+    EXPECT_EQ(orderWith(order, none).error().code(), ErrorCode::NotFound) << none;
+}
+
+TEST(BmcTrust, resetsNamedNodesOrNone) {
+  SiteFolder site;
+  const auto reset = resetBmcTrust(site.options(), "gpu[001-002]");
+  ASSERT_TRUE(reset) << reset.error().str();
+  EXPECT_EQ(reset->size(), 2u);
+  const auto refused = resetBmcAuth(site.options(), "gpu[002-003]");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().str(), ::testing::HasSubstr("nothing was changed"));
+}
+
+}  // namespace
+}  // namespace muster::app
