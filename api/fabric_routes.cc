@@ -39,6 +39,16 @@ struct KeptFabric {
   Kept<Look> look;
 };
 
+/// One of a fabric that the inventory called otherwise then says nothing of this one.
+std::optional<fabric::KeptReport> reportOf(const std::filesystem::path& folder,
+                                           fabric::KeptReportKind kind, const std::string& name) {
+  auto kept = fabric::keptReport(folder, kind);
+  if (kept && kept->report.contains("fabric") && kept->report["fabric"] != name &&
+      kept->report["fabric"] != "")
+    kept.reset();
+  return kept;
+}
+
 std::expected<const Look*, Problem> lookAt(SiteReader& reader, KeptFabric& kept) {
   TRY(session, reader.session());
   const auto& cluster = session->cluster();
@@ -57,8 +67,8 @@ std::expected<const Look*, Problem> lookAt(SiteReader& reader, KeptFabric& kept)
   const auto folder = app::fabricOptions(reader.options(), session->lab).run_folder;
   Look out{kept.name,
            {},
-           fabric::keptReport(folder, fabric::KeptReportKind::Diff),
-           fabric::keptReport(folder, fabric::KeptReportKind::Health)};
+           reportOf(folder, fabric::KeptReportKind::Diff, kept.name),
+           reportOf(folder, fabric::KeptReportKind::Health, kept.name)};
   out.view = app::fabricView(kept.topology, out.diff, out.health);
   return &kept.look.keep(cluster.digest, began, std::move(out));
 }

@@ -3,6 +3,7 @@
 
 #include "app/site/effective_cluster.h"
 #include "app/site/session.h"
+#include "app/site/state_folder.h"
 #include "bmc/readiness.h"
 #include "inventory/model/cluster.h"
 #include "lab/lab.h"
@@ -359,6 +360,9 @@ Result<bool> locateNode(const Options& options, const NodeName& node, std::optio
   // monitor.
   TRY(live, effectiveCluster(options));
   TRY_OK(requireNode(live->cluster(), node.str()));
+  TRY_OK(prepareStateFolder(options.state));
+  TRY(store, openStoreForWriting(options));  // makes the store of a new state folder
+  store.reset();
   TRY(session, Session::openStored(options, std::move(live)));
   if (session->lab) TRY_OK(lab::enter(*session->lab));
   auto done = switchLed(*session, node, on);

@@ -69,6 +69,16 @@ TEST_F(ApiFabric, whatALookHasFoundStandsAtItsCable) {
   EXPECT_EQ(get("/fabric/cables?limit=2").items().size(), 2u);
 }
 
+TEST_F(ApiFabric, aLookAtAnotherFabricSaysNothingOfThisOne) {
+  declareFabric();
+  keep(fabric::KeptReportKind::Diff,
+       R"({"fabric": "old", "devices": 9, "links": 9, "deviations": [], "excluded": []})");
+  start();
+  EXPECT_FALSE(get("/fabric").json.contains("found"));
+  const auto cables = get("/fabric/cables");
+  for (const auto& cable : cables.items()) EXPECT_EQ(cable["state"], "not-seen");
+}
+
 TEST_F(ApiFabric, measuredPairsAreThoseOfTheNewestIsolation) {
   declareFabric();
   const auto folder = site_.options().state / "validation";

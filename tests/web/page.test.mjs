@@ -100,7 +100,7 @@ describe("log in", () => {
   });
 
   test("who may not is told so beside each order", async () => {
-    for (const [role, token, holds, wipes] of [["viewer", viewer, false, false], ["operator", operator, true, false], ["admin", admin, true, true]]) {
+    for (const [role, token, holds, wipes] of [["viewer", viewer, false, false], ["approver", approver, false, false], ["robot", site.token("robot"), false, false], ["operator", operator, true, false], ["admin", admin, true, true]]) {
       const window = await open(site, { token, at: "#/nodes/gpu001" });
       await goTo(window.page, "#/nodes/gpu001");
       for (const [label, may] of [["Quarantine…", holds], ["Permit a wipe…", wipes]]) {

@@ -96,6 +96,22 @@ TEST_F(BmcCommands, powerIsShownFirstAndDoneWithTheNamesConfirmation) {
   for (const auto& said : {on, shown, off}) EXPECT_THAT(said.out + said.err, Not(HasSubstr(kOld)));
 }
 
+/// A monitor, or a command that works with the site, goes on meanwhile.
+TEST_F(BmcCommands, locatingAMachineInterruptsNobody) {
+  ASSERT_TRUE(io::makeDirs(folder_ / "state", 0700));
+  const auto request = io::FileLock::take(folder_ / "state/turn");
+  const auto works = io::FileLock::take(folder_ / "state/lock");
+  ASSERT_TRUE(request && works) << "as a command holds them that works";
+  const auto on = folder_.muster({"bmc", "locate", "gpu001", "on"});
+  EXPECT_EQ(on.code, 0) << on.err;
+  EXPECT_EQ(on.out, "gpu001: its locate LED is on\n");
+  EXPECT_EQ(folder_.muster({"bmc", "locate", "gpu001"}).out, "gpu001: its locate LED is on\n");
+  EXPECT_EQ(folder_.muster({"bmc", "locate", "gpu001", "off"}).out,
+            "gpu001: its locate LED is off\n");
+  EXPECT_THAT(folder_.muster({"events"}).out, HasSubstr("bmc locate on"));
+  EXPECT_THAT(folder_.muster({"bmc", "locate", "gpu003"}).err, HasSubstr("gpu003"));
+}
+
 class BmcCommandsOfDgx : public BmcCommands {
  protected:
   BmcCommandsOfDgx() : BmcCommands("dgx-h100") {}
