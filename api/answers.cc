@@ -22,15 +22,43 @@ ApiRoute lookRoute(std::string path, Reach reach, std::string_view summary, nloh
 
 nlohmann::json nodeJson(const app::NodeStatus& node, const std::string& pool_name) {
   auto stale = nlohmann::json::array();
-  for (const auto& unread : node.stale)
+  for (const auto& unread : node.stale) {
     stale.push_back({{"what", unread.what},
                      {"since", muster::toString(unread.since)},
                      {"code", unread.code},
                      {"reason", unread.text}});
+    if (unread.last_read) stale.back()["last_read"] = muster::toString(*unread.last_read);
+  }
   return {{"node", node.node},        {"state", node.state},     {"pool", node.pool},
           {"pool_name", pool_name},   {"image", node.image},     {"certificate", node.certificate},
           {"rack", node.rack},        {"profile", node.profile}, {"findings", node.findings},
           {"stale", std::move(stale)}};
+}
+
+std::string fold(const std::vector<NodeName>& nodes) {
+  std::vector<std::string> names;
+  for (const auto& node : nodes) names.push_back(node.str());
+  return inventory::foldHostlist(std::move(names));
+}
+
+nlohmann::json impactJson(const lifecycle::PlanImpact& impact) {
+  auto domains = nlohmann::json::array();
+  for (const auto& each : impact.domains)
+    domains.push_back({{"kind", toString(each.domain.kind)},
+                       {"name", each.domain.name},
+                       {"taken_out", each.taken_out},
+                       {"already_out", each.already_out},
+                       {"size", each.size},
+                       {"limit", each.limit}});
+  return {{"actions", impact.actions},
+          {"blocked", impact.blocked},
+          {"subjects", impact.subjects},
+          {"taken_out", fold(impact.taken_out)},
+          {"taken_out_count", impact.taken_out.size()},
+          {"wiped", fold(impact.wiped)},
+          {"reset", fold(impact.reset)},
+          {"domains", std::move(domains)},
+          {"at_least_s", impact.at_least.count()}};
 }
 
 nlohmann::json quarantineJson(const NodeName& node, const lifecycle::QuarantineEntry& entry) {

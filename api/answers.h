@@ -5,6 +5,7 @@
 #include "api/route.h"
 #include "api/site_reader.h"
 #include "app/pool_holds.h"
+#include "lifecycle/model/plan_impact.h"
 #include "lifecycle/model/quarantine.h"
 
 #include <string>
@@ -29,6 +30,8 @@ ApiRoute lookRoute(std::string path, Reach reach, std::string_view summary, nloh
 nlohmann::json nodeJson(const app::NodeStatus& node, const std::string& pool_name);
 nlohmann::json quarantineJson(const NodeName& node, const lifecycle::QuarantineEntry& entry);
 nlohmann::json holdJson(const app::PoolHold& hold);
+nlohmann::json impactJson(const lifecycle::PlanImpact& impact);
+std::string fold(const std::vector<NodeName>& nodes);
 
 /// {"items": …, "total": …}
 Answer list(nlohmann::json items);

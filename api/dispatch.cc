@@ -67,15 +67,49 @@ bool matches(std::string_view if_none_match, std::string_view etag) {
   return if_none_match == "*" || if_none_match.find(etag) != std::string_view::npos;
 }
 
+/// What an answer says, without the time at which it was made.
+std::string textOf(const Answer& answer) {
+  return answer.plain ? *answer.plain : jsonText(answer.body);
+}
+
+std::string etagOf(std::string_view text) {
+  return fmt::format("W/\"{}\"", io::sha256Hex(text).substr(0, kEtagDigits));
+}
+
+/// An order that was meant for the resource as its author has seen it. Compared as text: the ETags
+/// are weak because compressed and plain answers share them.
+std::expected<void, Problem> checkUnchanged(const ApiRoute& route, SiteReader& reader,
+                                            const io::ServerRequest& request, const Call& call) {
+  const auto if_match = headerOf(request, "If-Match");
+  if (if_match.empty() || route.method == "GET") return {};
+  if (!route.resource)
+    return std::unexpected(Problem(400, "invalid-input",
+                                   "this order changes no resource that has "
+                                   "an ETag",
+                                   "leave out If-Match"));
+  auto look = call;
+  look.query.clear();
+  look.body = nullptr;
+  TRY(now, route.resource(reader, look));
+  if (matches(if_match, etagOf(textOf(now)))) return {};
+  return std::unexpected(Problem(412, "conflict",
+                                 "what this order is about has changed since it was looked at",
+                                 "look again, and ask again with the new ETag"));
+}
+
 Reply actOnce(const ApiRoute& route, SiteReader& reader, const io::ServerRequest& request,
               const Call& call) {
   const std::string key(headerOf(request, "Idempotency-Key"));
-  if (key.empty() || route.method == "GET") return route.act(reader, call);
+  if (key.empty() || route.method == "GET") {
+    TRY_OK(checkUnchanged(route, reader, request, call));
+    return route.act(reader, call);
+  }
   IdempotentOrders orders(reader.store());
   const IdempotentOrder order{call.identity.principal, key,
                               fmt::format("{} {} {}", route.method, request.target, request.body)};
   TRY(before, orders.find(order, reader.now()));
   if (before) return *std::move(before);
+  TRY_OK(checkUnchanged(route, reader, request, call));
   auto reply = route.act(reader, call);
   if (!reply || reply->headers.contains("Cache-Control")) return reply;  // a secret is not kept
   TRY_OK(orders.remember(order, *reply, reader.now()));
@@ -112,6 +146,7 @@ std::expected<Call, Problem> authorize(const ApiRoute& route, SiteReader& reader
     call.idempotency_key = headerOf(request, "Idempotency-Key");
   }
   call.path = request.path_parameters;
+  TRY_OK(checkGivenOnce(request.target));
   call.query = io::queryOf(request.target);
   TRY_OK(checkQuery(route, call.query));
   if (route.method == "GET") return call;
@@ -129,7 +164,9 @@ io::ServerResponse dispatch(const ApiRoute& route, SiteReader& reader,
   auto reply = [&]() -> Reply {
     try {
       TRY(call, authorize(route, reader, request, caller, id));
-      return actOnce(route, reader, request, call);
+      auto acted = actOnce(route, reader, request, call);
+      if (route.method != "GET") reader.expireFleet();
+      return acted;
     } catch (const std::exception& e) {
       logWarning("api", "{} {}: {}", request.method, request.target, e.what());
       return std::unexpected(Problem(500, "internal", "this request met a mistake of muster's",
@@ -151,10 +188,10 @@ io::ServerResponse encode(const io::ServerRequest& request, Answer answer,
   out.headers["X-Content-Type-Options"] = "nosniff";
   out.headers.try_emplace("Cache-Control", "no-cache");
   if (answer.status == 204) return out;
-  auto text = answer.plain ? *std::move(answer.plain) : jsonText(answer.body);
+  auto text = textOf(answer);
   if (!answer.plain) out.headers["Content-Type"] = "application/json";
   if (answer.status == 200 && (request.method == "GET" || request.method == "HEAD")) {
-    const auto etag = fmt::format("W/\"{}\"", io::sha256Hex(text).substr(0, kEtagDigits));
+    const auto etag = etagOf(text);
     out.headers["ETag"] = etag;
     if (matches(headerOf(request, "If-None-Match"), etag)) {
       out.status = 304;

@@ -2,7 +2,9 @@
 // nodes, and what is known of one.
 #include "api/answers.h"
 #include "api/schema.h"
+#include "app/erase.h"
 #include "base/json_input.h"
+#include "base/json_output.h"
 #include "base/printable.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/pools.h"
@@ -82,20 +84,21 @@ Reply nodes(SiteReader& reader, const Call& call) {
     return std::unexpected(Problem(400, "invalid-input", "\"cursor\" is not one of this list",
                                    "begin without cursor"));
   const auto begin = cursor.empty() ? 0 : fleet->index.at(cursor) + 1;
-  auto items = nlohmann::json::array();
-  std::size_t total = 0, at = 0;
+  // Rows are printed when they change: a listing of ten thousand only copies them.
+  std::string items;
+  std::size_t total = 0, count = 0;
   std::string last;
   bool more = false;
-  for (const auto& row : fleet->status.nodes) {
-    const auto* node = cluster.findNode(NodeName(row.node));
-    const auto place = at++;
-    if (!node || !call.scope.has(cluster, *node) || !filter.fits(cluster, *node, row)) continue;
+  for (std::size_t place = 0; place < fleet->status.nodes.size(); ++place) {
+    const auto& row = fleet->status.nodes[place];
+    const auto& node = cluster.nodes[place];
+    if (!call.scope.has(cluster, node) || !filter.fits(cluster, node, row)) continue;
     ++total;
     if (place < begin) continue;
-    more = items.size() == limit;
+    more = count == limit;
     if (more) continue;
-    items.push_back(nodeJson(row, cluster.profileOf(*node).pool));
-    items.back()["unit"] = node->unit;
+    if (count++ > 0) items += ',';
+    items += fleet->printed[place].json;
     last = row.node;
   }
   if (total == 0 && !filter.state.empty() && !lifecycle::isNodeState(filter.state))
@@ -103,8 +106,11 @@ Reply nodes(SiteReader& reader, const Call& call) {
         Problem(400, "invalid-input",
                 fmt::format("no node is in the state \"{}\"", printable(filter.state)),
                 "there are: " + lifecycle::nodeStateWords()));
-  Answer out{200, {{"items", std::move(items)}, {"total", total}}};
-  if (more) out.body["next"] = last;
+  Answer out;
+  out.headers["Content-Type"] = "application/json";
+  out.plain = "{\"items\":[" + std::move(items) + "]";
+  if (more) *out.plain += ",\"next\":" + jsonText(nlohmann::json(last));
+  *out.plain += fmt::format(",\"total\":{}}}", total);
   out.as_of = fleet->as_of;
   return out;
 }
@@ -227,6 +233,14 @@ Reply measurements(SiteReader& reader, const Call& call) {
   return list(std::move(items));
 }
 
+Reply erasure(SiteReader& reader, const Call& call) {
+  TRY(session, reader.session());
+  TRY(node, nodeOf(*session, call, call.text("name")));
+  TRY(report, app::erasureReport(reader.options(), node->name));
+  TRY(json, parseJson(report, kKeptJson));
+  return Answer{200, std::move(json)};
+}
+
 }  // namespace
 
 void addNodeRoutes(std::vector<ApiRoute>& routes) {
@@ -269,6 +283,7 @@ void addNodeRoutes(std::vector<ApiRoute>& routes) {
   add("/history", "Who asked for what, and how each action ended",
       {{"limit", Kind::Integer, "How many at most", false, 1, kMaxHistory}}, refTo("History"),
       history);
+  add("/erasure", "The report of the last erasure of its disks", {}, {{"type", "object"}}, erasure);
   add("/measurements", "What its gates have measured",
       {{"days", Kind::Integer, "Of this many days", false, 1, kMaxDays}}, listOf("Measurement"),
       measurements);

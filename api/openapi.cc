@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpenAPI 3.1 from the table of routes. Source: https://spec.openapis.org/oas/v3.1.0
+#include "api/page_session.h"
 #include "api/route.h"
 #include "api/schema.h"
 #include "base/version.h"
@@ -100,6 +101,13 @@ json operationOf(const ApiRoute& route) {
                           {"required", false},
                           {"description", "The same order again is answered as before, for 24 h"},
                           {"schema", {{"type", "string"}, {"maxLength", 64}}}});
+  if (route.method != "GET" && route.resource)
+    parameters.push_back(
+        {{"name", "If-Match"},
+         {"in", "header"},
+         {"required", false},
+         {"description", "The ETag of the resource as it was looked at; 412 when it has changed"},
+         {"schema", {{"type", "string"}}}});
   if (!parameters.empty()) out["parameters"] = std::move(parameters);
   if (!route.body.empty()) out["requestBody"] = bodyOf(route);
   if (route.reach == Reach::Anybody)
@@ -107,6 +115,24 @@ json operationOf(const ApiRoute& route) {
   else
     out["x-muster-verb"] = toString(route.verb);
   return out;
+}
+
+/// Of browsers: it is no resource of the site, and the server answers it itself (server.cc).
+json sessionOperations() {
+  const auto operation = [](std::string_view id, std::string_view summary) {
+    ApiRoute route;
+    route.method = "POST";
+    route.status = 204;
+    return json{{"operationId", id},
+                {"summary", summary},
+                {"tags", {"session"}},
+                {"responses", responsesOf(route)}};
+  };
+  return {{"post",
+           operation("postSession", "Answers the token of the request as a cookie, for a browser")},
+          {"delete", operation("deleteSession",
+                               "Takes the cookie from the browser; its token "
+                               "counts until it ends or is revoked")}};
 }
 
 }  // namespace
@@ -121,6 +147,8 @@ json openApi(const std::vector<ApiRoute>& routes) {
     json tag = {{"name", tagOf(route)}};
     if (std::find(tags.begin(), tags.end(), tag) == tags.end()) tags.push_back(std::move(tag));
   }
+  paths[std::string(kBasePath) + std::string(kSessionPath)] = sessionOperations();
+  tags.push_back({{"name", "session"}});
   return {
       {"openapi", "3.1.0"},
       {"info",

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 namespace muster::api {
 namespace {
@@ -18,9 +19,18 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+/// The scheme in any case, and as many spaces behind it as a client likes. Another scheme, or one
+/// without a token, is a token that does not count: who shows something is not taken for the peer
+/// of a socket. Source: RFC 9110, 11.4; RFC 6750, 2.1
 std::string_view bearerOf(const io::ServerRequest& request) {
-  const auto text = headerOf(request, "Authorization");
-  return text.starts_with("Bearer ") || text.starts_with("bearer ") ? text.substr(7) : text;
+  constexpr std::string_view kScheme = "bearer";
+  const auto text = trimmed(headerOf(request, "Authorization"));
+  const auto scheme = text.substr(0, text.find(' '));
+  const bool is_bearer = std::ranges::equal(
+      scheme, kScheme, {}, [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (!is_bearer) return text;
+  const auto token = trimmed(text.substr(scheme.size()));
+  return token.empty() ? text : token;
 }
 
 bool changesNothing(std::string_view method) {

@@ -32,12 +32,13 @@ struct TitleRow {
   int status;
   std::string_view title;
 };
-constexpr std::array<TitleRow, 15> kTitles{{{400, "Bad Request"},
+constexpr std::array<TitleRow, 16> kTitles{{{400, "Bad Request"},
                                             {401, "Unauthorized"},
                                             {403, "Forbidden"},
                                             {404, "Not Found"},
                                             {405, "Method Not Allowed"},
                                             {409, "Conflict"},
+                                            {412, "Precondition Failed"},
                                             {413, "Content Too Large"},
                                             {414, "URI Too Long"},
                                             {415, "Unsupported Media Type"},

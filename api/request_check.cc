@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 namespace muster::api {
 namespace {
@@ -111,6 +112,25 @@ std::string namesOf(const std::vector<Field>& fields) {
 }
 
 }  // namespace
+
+std::expected<void, Problem> checkGivenOnce(std::string_view target) {
+  const auto mark = target.find('?');
+  if (mark == std::string_view::npos) return {};
+  std::set<std::string> names;
+  auto rest = target.substr(mark + 1);
+  rest = rest.substr(0, rest.find('#'));
+  while (!rest.empty()) {
+    const auto pair = rest.substr(0, rest.find('&'));
+    rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
+    const auto one = io::queryOf("?" + std::string(pair));
+    for (const auto& [name, value] : one)
+      if (!names.insert(name).second)
+        return std::unexpected(Problem(
+            400, "invalid-input", fmt::format("parameter \"{}\" is given twice", printable(name)),
+            "give it once; nodes, pools and racks are hostlists"));
+  }
+  return {};
+}
 
 std::expected<void, Problem> checkQuery(const ApiRoute& route,
                                         const std::map<std::string, std::string>& query) {

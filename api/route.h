@@ -86,24 +86,34 @@ struct ApiRoute {
   Act act;
   bool is_stream = false;
   std::string_view content_type = "application/json";
+  /// Of an order: answers the resource whose ETag an If-Match is held against; set by apiRoutes.
+  Act resource = {};
 };
 
 /// All routes, in the order of OpenAPI.
 std::vector<ApiRoute> apiRoutes();
 /// Their parts, by file.
 void addSiteRoutes(std::vector<ApiRoute>& routes);
+void addClientRoutes(std::vector<ApiRoute>& routes);
 void addNodeRoutes(std::vector<ApiRoute>& routes);
 void addGroupRoutes(std::vector<ApiRoute>& routes);
 void addRecordRoutes(std::vector<ApiRoute>& routes);
 void addCertificateRoutes(std::vector<ApiRoute>& routes);
 void addOrderRoutes(std::vector<ApiRoute>& routes);
 void addRunRoutes(std::vector<ApiRoute>& routes);
+void addPlanRoutes(std::vector<ApiRoute>& routes);
+void addFirmwareRoutes(std::vector<ApiRoute>& routes);
+void addFabricRoutes(std::vector<ApiRoute>& routes);
+void addConsoleRoutes(std::vector<ApiRoute>& routes);
+void addLocatorRoutes(std::vector<ApiRoute>& routes);
 void addTokenRoutes(std::vector<ApiRoute>& routes);
 
 /// OpenAPI 3.1 of the table, as JSON.
 nlohmann::json openApi(const std::vector<ApiRoute>& routes);
 
-/// Checks query and body against the route. Errors: 400 (which member, what it may be)
+/// Checks query and body against the route. Errors: 400 (which member, what it may be; a parameter
+/// that is given twice: which of the two was meant nobody knows)
+std::expected<void, Problem> checkGivenOnce(std::string_view target);
 std::expected<void, Problem> checkQuery(const ApiRoute& route,
                                         const std::map<std::string, std::string>& query);
 std::expected<nlohmann::json, Problem> checkBody(const ApiRoute& route, std::string_view body);

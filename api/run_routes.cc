@@ -6,7 +6,6 @@
 #include "api/answers.h"
 #include "api/schema.h"
 #include "base/json_input.h"
-#include "inventory/parse/hostlist.h"
 #include "lifecycle/model/json.h"
 
 namespace muster::api {
@@ -19,32 +18,6 @@ constexpr std::int64_t kEventsLimit = 200, kMaxEvents = 5'000;
 constexpr std::int64_t kAnySequence = std::int64_t{1} << 53;
 const Field kId{"id", Kind::Text, "A run", true};
 const Field kPlanHash{"plan_hash", Kind::Text, "The plan that is meant: Run's own", true};
-
-std::string fold(const std::vector<NodeName>& nodes) {
-  std::vector<std::string> names;
-  for (const auto& node : nodes) names.push_back(node.str());
-  return inventory::foldHostlist(std::move(names));
-}
-
-nlohmann::json toJson(const lifecycle::PlanImpact& impact) {
-  auto domains = nlohmann::json::array();
-  for (const auto& each : impact.domains)
-    domains.push_back({{"kind", toString(each.domain.kind)},
-                       {"name", each.domain.name},
-                       {"taken_out", each.taken_out},
-                       {"already_out", each.already_out},
-                       {"size", each.size},
-                       {"limit", each.limit}});
-  return {{"actions", impact.actions},
-          {"blocked", impact.blocked},
-          {"subjects", impact.subjects},
-          {"taken_out", fold(impact.taken_out)},
-          {"taken_out_count", impact.taken_out.size()},
-          {"wiped", fold(impact.wiped)},
-          {"reset", fold(impact.reset)},
-          {"domains", std::move(domains)},
-          {"at_least_s", impact.at_least.count()}};
-}
 
 nlohmann::json approvalsJson(const Run& run) {
   auto out = nlohmann::json::array();
@@ -114,7 +87,7 @@ nlohmann::json toJson(const Run& run) {
                         {"last_event", run.last_event}};
   if (run.planned_at != WallTime{}) out["planned_at"] = muster::toString(run.planned_at);
   if (run.waits_until != WallTime{}) out["waits_until"] = muster::toString(run.waits_until);
-  if (run.impact) out["impact"] = toJson(*run.impact);
+  if (run.impact) out["impact"] = impactJson(*run.impact);
   return out;
 }
 

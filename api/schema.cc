@@ -56,8 +56,8 @@ json problem() {
                  {"title", kText},
                  {"status", {{"type", "integer"}, {"minimum", 400}, {"maximum", 599}}},
                  {"code", words({"invalid-input", "unauthenticated", "denied", "not-found",
-                                 "method-not-allowed", "conflict", "too-large", "unavailable",
-                                 "timeout", "corrupt", "internal"})},
+                                 "unknown-resource", "method-not-allowed", "conflict", "too-large",
+                                 "unavailable", "timeout", "corrupt", "internal"})},
                  {"detail", kText},
                  {"what_to_do", kText},
                  {"retryable", kFlag},
@@ -108,8 +108,11 @@ json me() {
 }
 
 json node() {
-  const auto stale =
-      object({{"what", kText}, {"since", kTime}, {"code", kText}, {"reason", kText}});
+  const auto stale = object({{"what", kText},
+                             {"since", kTime},
+                             {"code", kText},
+                             {"reason", kText},
+                             {"last_read", kTime, kOptional}});
   return object({{"node", kText},
                  {"state", kText},
                  {"pool", kText},
@@ -233,6 +236,102 @@ json inventory() {
                  {"diagnostics", arrayOf(refTo("Diagnostic"))}});
 }
 
+json planImpact() {
+  const auto domain = object({{"kind", kText},
+                              {"name", kText},
+                              {"taken_out", kCount},
+                              {"already_out", kCount},
+                              {"size", kCount},
+                              {"limit", kCount}});
+  return object({{"actions", kCount},
+                 {"blocked", kCount},
+                 {"subjects", kCount},
+                 {"taken_out", kText},
+                 {"taken_out_count", kCount},
+                 {"wiped", kText},
+                 {"reset", kText},
+                 {"domains", arrayOf(domain)},
+                 {"at_least_s", kCount}});
+}
+
+void addPlanAndFirmware(json& out) {
+  const auto group = object({{"facet", kText},
+                             {"from", kText},
+                             {"to", kText},
+                             {"disruption", words({"none", "drain", "reset", "wipe"})},
+                             {"reason", kText},
+                             {"blocked", kText},
+                             {"expected_s", kCount},
+                             {"nodes", kText},
+                             {"nodes_count", kCount}});
+  const auto unread = object({{"what", kText}, {"nodes", kText}, {"nodes_count", kCount}});
+  out["Plan"] = object({{"nodes", kText},
+                        {"as_of", kTime},
+                        {"inventory_digest", kText},
+                        {"groups", arrayOf(group)},
+                        {"groups_count", kCount},
+                        {"impact", planImpact()},
+                        {"exceeded", kTexts},
+                        {"unread", arrayOf(unread)}});
+  out["FirmwareCell"] = object({{"profile", kText},
+                                {"baseline", kText},
+                                {"component", kText},
+                                {"place", kCount},
+                                {"declared", kText},
+                                {"found", kText},
+                                {"state", words({"as-declared", "to-update", "left", "unknown"})},
+                                {"through", kTexts},
+                                {"staged", kText},
+                                {"why", kText},
+                                {"nodes", kText},
+                                {"nodes_count", kCount}});
+}
+
+void addFabric(json& out) {
+  const auto level = object({{"level", kCount},
+                             {"switches", kText},
+                             {"switches_count", kCount},
+                             {"cables", kCount},
+                             {"deviating", kCount},
+                             {"bad", kCount}});
+  const auto found = object({{"looked_at", kTime},
+                             {"error", kText},
+                             {"note", kText},
+                             {"devices", kCount},
+                             {"links", kCount},
+                             {"deviations", kCount},
+                             {"excluded", kCount},
+                             {"repairs", kTexts}});
+  const auto health = object({{"looked_at", kTime},
+                              {"error", kText},
+                              {"window_s", kNumber},
+                              {"grades", mapOf(kCount)},
+                              {"hints", kTexts}});
+  const auto pairs = object({{"title", kText}, {"names", kTexts}, {"shares", arrayOf(kNumber)}});
+  out["Fabric"] = object({{"name", kText},
+                          {"switches", kCount},
+                          {"hcas", kCount},
+                          {"cables", kCount},
+                          {"faulty", kCount},
+                          {"levels", arrayOf(level)},
+                          {"found", found, kOptional},
+                          {"health", health, kOptional},
+                          {"pairs", pairs, kOptional}});
+  const auto fault =
+      object({{"kind", kText}, {"declared", kText}, {"found", kText}, {"repair", kText}});
+  const auto cable_health =
+      object({{"grade", kText}, {"complaints", kTexts}, {"advice", kText}, {"transceiver", kText}});
+  out["Cable"] = object({{"a", kText},
+                         {"a_port", kCount},
+                         {"b", kText},
+                         {"b_port", kCount},
+                         {"width_speed", kText},
+                         {"level", kCount},
+                         {"state", words({"not-seen", "as-declared", "deviates", "excused"})},
+                         {"faults", arrayOf(fault)},
+                         {"health", cable_health, kOptional}});
+}
+
 json run() {
   const auto by = object({{"principal", kText}, {"way", kText}, {"address", kText}});
   const auto approval =
@@ -244,21 +343,6 @@ json run() {
                                   {"against", kText},
                                   {"reason", kText},
                                   {"acknowledged_by", kText}});
-  const auto domain = object({{"kind", kText},
-                              {"name", kText},
-                              {"taken_out", kCount},
-                              {"already_out", kCount},
-                              {"size", kCount},
-                              {"limit", kCount}});
-  const auto impact = object({{"actions", kCount},
-                              {"blocked", kCount},
-                              {"subjects", kCount},
-                              {"taken_out", kText},
-                              {"taken_out_count", kCount},
-                              {"wiped", kText},
-                              {"reset", kText},
-                              {"domains", arrayOf(domain)},
-                              {"at_least_s", kCount}});
   json out = object({{"id", kText}, {"kind", kText}, {"nodes", kText}, {"confirm", kFlag}});
   for (const auto* name : {"after_restart", "state", "reason", "text", "order", "ordered_by",
                            "worked_on_by", "inventory_digest", "plan_hash", "subjects"})
@@ -277,7 +361,8 @@ json run() {
                             {"last_event", kInteger}});
   out["required"] = json::array();
   for (const auto& [name, schema] : out["properties"].items()) out["required"].push_back(name);
-  out["properties"].update({{"planned_at", kTime}, {"waits_until", kTime}, {"impact", impact}});
+  out["properties"].update(
+      {{"planned_at", kTime}, {"waits_until", kTime}, {"impact", planImpact()}});
   return out;
 }
 
@@ -340,6 +425,13 @@ json makeSchemas() {
                                {"numbers", mapOf(kNumber)}});
   out["Revocation"] = object(
       {{"node", kText}, {"certificate", kText}, {"at", kTime}, {"by", kText}, {"reason", kText}});
+  addPlanAndFirmware(out);
+  addFabric(out);
+  out["RecordedBoot"] = object({{"boot", kCount}, {"began", kTime}, {"why", kText}});
+  out["Locator"] = object({{"node", kText},
+                           {"state", words({"unknown", "asking", "on", "off", "failed"})},
+                           {"text", kText},
+                           {"at", kTime, kOptional}});
   out["AuditHead"] = object({{"sequence", kCount}, {"hash", kText}});
   out["Quarantine"] = object(
       {{"node", kText}, {"since", kTime}, {"by", kText}, {"reason", kText}, {"evidence", kAny}});

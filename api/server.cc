@@ -39,7 +39,6 @@ constexpr std::size_t kMaxConnectionsPerAddress = 2'048;  ///< or user: a page h
 constexpr std::size_t kMaxQueryBytes = 4u << 10;          ///< of a body that a GET need not have
 constexpr std::size_t kMaxBodiesBytes = 16u << 20;
 constexpr unsigned kSocketMode = 0660;
-constexpr std::string_view kUsualState = "/var/lib/muster";
 
 std::optional<gid_t> socketGroup() {
   const auto* group = ::getgrnam(kViewerGroup);
@@ -55,7 +54,7 @@ io::Admission refuse(const io::ServerRequest& head, const Problem& problem) {
 }  // namespace
 
 std::filesystem::path defaultSocket(const app::Options& options) {
-  if (options.state == kUsualState && ::geteuid() == 0) return "/run/muster/api.sock";
+  if (options.state == kUsualState && ::geteuid() == 0) return kUsualSocket;
   return (::geteuid() == 0 ? options.runFolder("api") : options.state) / "api.sock";
 }
 
@@ -217,7 +216,8 @@ Task<io::ServerResponse> ApiServer::State::unknown(io::ServerRequest request) {
       allowed += (allowed.empty() ? "" : ", ") + route.method;
   const auto id = requestIdOf(request);
   if (allowed.empty())
-    co_return toResponse({404, "not-found", "there is no such resource", "see /openapi.json"}, id);
+    co_return toResponse(
+        {404, "unknown-resource", "there is no such resource", "see /openapi.json"}, id);
   auto response = toResponse(
       {405, "method-not-allowed", fmt::format("{} is not for this resource", request.method),
        "it knows: " + allowed},

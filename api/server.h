@@ -19,7 +19,9 @@ struct ApiOptions {
   std::filesystem::path access_file;  ///< empty: kAccessFile
 };
 
-/// /run/muster/api.sock for the usual state folder, and one of its own for each other; in the state
+inline constexpr const char* kUsualState = "/var/lib/muster";
+inline constexpr const char* kUsualSocket = "/run/muster/api.sock";
+/// kUsualSocket for the usual state folder, and one of its own for each other; in the state
 /// folder itself for whom /run is not writable.
 std::filesystem::path defaultSocket(const app::Options& options);
 

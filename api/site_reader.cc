@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/site_reader.h"
 
+#include "api/answers.h"
 #include "app/effective_cluster.h"
+#include "base/json_output.h"
 #include "base/log.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
 #include "lifecycle/rollout/overlay.h"
 
 #include <fmt/ranges.h>
@@ -16,9 +20,11 @@ using namespace std::chrono_literals;
 
 constexpr auto kLookPeriod = 1s;     ///< at rollouts that lie over the inventory
 constexpr auto kRetryPeriod = 5s;    ///< of an inventory that could not be read
-constexpr auto kFleetLife = 1s;      ///< of a fleet, when it was made quickly
+constexpr auto kFleetLife = 1s;      ///< of a fleet, when it was brought up to date quickly
 constexpr int kFleetCostFactor = 4;  ///< so at most a fifth of the thread goes into making it
-constexpr auto kPeerLife = 10s;      ///< of what the host says of a user
+constexpr auto kTurnTime = 50ms;     ///< in a look, for nodes that the log does not name
+constexpr std::size_t kLeastTurn = 64, kMostTurn = 2'000;  ///< of them
+constexpr auto kPeerLife = 10s;                            ///< of what the host says of a user
 constexpr std::size_t kMaxPeers = 1'000;
 
 std::string keyOf(const io::PeerCredentials& peer) {
@@ -83,17 +89,41 @@ Result<const Fleet*> SiteReader::fleet() {
   TRY(open, session());
   const auto began = Steady::now();
   if (fleet_ && began < fleet_good_until_) return fleet_.get();
-  auto next = std::make_unique<Fleet>();
-  next->as_of = now();
-  TRY(status, app::readStatus(*open));
-  next->status = std::move(status);
-  for (std::size_t i = 0; i < next->status.nodes.size(); ++i)
-    next->index.emplace(next->status.nodes[i].node, i);
-  fleet_ = std::move(next);
+  if (!fleet_) {
+    auto made = std::make_unique<Fleet>(*open);
+    const auto& nodes = open->cluster().nodes;
+    for (std::size_t i = 0; i < nodes.size(); ++i) made->index.emplace(nodes[i].name.str(), i);
+    made->printed.resize(nodes.size());
+    fleet_ = std::move(made);
+    in_turn_ = kLeastTurn;
+  }
+  const auto as_of = now();
+  TRY(look, fleet_->view.follow(in_turn_));
+  fleet_->as_of = as_of;
   const auto ended = Steady::now();
+  if (!look.is_anew && look.named + look.in_turn > 0)
+    in_turn_ = std::clamp(
+        static_cast<std::size_t>(
+            kTurnTime / std::max<Steady::duration>(
+                            1us, (ended - began) / static_cast<int>(look.named + look.in_turn))),
+        kLeastTurn, kMostTurn);
+  print(*open);
   fleet_good_until_ =
       ended + std::max<Steady::duration>(kFleetLife, kFleetCostFactor * (ended - began));
   return fleet_.get();
+}
+
+void SiteReader::print(const app::Session& session) {
+  const auto& cluster = session.cluster();
+  for (std::size_t i = 0; i < fleet_->printed.size(); ++i) {
+    auto& printed = fleet_->printed[i];
+    if (printed.revision == fleet_->view.revision(i)) continue;
+    printed.revision = fleet_->view.revision(i);
+    const auto& node = cluster.nodes[i];
+    auto json = nodeJson(fleet_->status.nodes[i], cluster.profileOf(node).pool);
+    json["unit"] = node.unit;
+    printed.json = jsonText(json);
+  }
 }
 
 Result<std::optional<Identity>> SiteReader::identify(const io::PeerCredentials& peer) {

@@ -5,8 +5,8 @@
 
 #include "api/access_file.h"
 #include "api/tokens.h"
+#include "app/fleet_view.h"
 #include "app/session.h"
-#include "app/status.h"
 
 #include <atomic>
 #include <chrono>
@@ -16,11 +16,19 @@
 
 namespace muster::api {
 
-/// Every node at one moment.
+/// Every node at one moment; rows are in the order of the inventory's nodes.
 struct Fleet {
+  explicit Fleet(app::Session& session) : view(session) {}
   WallTime as_of{};
-  app::SiteStatus status;
+  app::FleetView view;
+  const app::SiteStatus& status = view.status();
   std::map<std::string, std::size_t> index;  ///< of status.nodes, by name
+  /// A row as a listing prints it.
+  struct Printed {
+    std::uint64_t revision = 0;
+    std::string json;
+  };
+  std::vector<Printed> printed;
 };
 
 /// What the server has answered, for /metrics.
@@ -45,8 +53,11 @@ class SiteReader {
   /// The inventory in use with what rollouts have laid over it. Errors: Unavailable (no good
   /// inventory has been read yet: which problems)
   Result<app::Session*> session();
-  /// At most a second old, or four times as long as it takes to make.
+  /// At most a second old, or four times as long as it takes to make. Follows the log
+  /// (app/fleet_view.h).
   Result<const Fleet*> fleet();
+  /// An order was carried out: the next look shows what it has changed.
+  void expireFleet() { fleet_good_until_ = {}; }
   WallTime inUseSince() const { return in_use_since_; }
   ApiCounters& counters() { return counters_; }
 
@@ -66,6 +77,7 @@ class SiteReader {
         access_file_(std::move(access_file)),
         store_(std::move(store)) {}
   bool mustReopen();
+  void print(const app::Session& session);
 
   using Steady = std::chrono::steady_clock;
   app::Options options_;
@@ -77,6 +89,7 @@ class SiteReader {
   Steady::time_point look_again_{}, fleet_good_until_{};
   WallTime in_use_since_{};
   std::unique_ptr<Fleet> fleet_;
+  std::size_t in_turn_ = 0;  ///< nodes that the next look reads beside those that the log names
   std::atomic<bool> reload_{false};
   ApiCounters counters_;
 

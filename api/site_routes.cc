@@ -150,16 +150,40 @@ void addSiteRoutes(std::vector<ApiRoute>& routes) {
   routes.back().content_type = kMetricsType;
 }
 
+namespace {
+
+/// The nearest resource at or above the order's own path: "/runs/{id}" of "/runs/{id}/cancel".
+Act resourceOf(const std::vector<ApiRoute>& routes, const ApiRoute& order) {
+  const ApiRoute* nearest = nullptr;
+  for (const auto& route : routes) {
+    const bool is_above = order.path == route.path || order.path.starts_with(route.path + "/");
+    if (route.method == "GET" && !route.is_stream && is_above &&
+        (!nearest || route.path.size() > nearest->path.size()))
+      nearest = &route;
+  }
+  return nearest ? nearest->act : Act();
+}
+
+}  // namespace
+
 std::vector<ApiRoute> apiRoutes() {
   std::vector<ApiRoute> out;
   addSiteRoutes(out);
+  addClientRoutes(out);
   addNodeRoutes(out);
   addCertificateRoutes(out);
   addGroupRoutes(out);
   addRecordRoutes(out);
   addOrderRoutes(out);
   addRunRoutes(out);
+  addPlanRoutes(out);
+  addFirmwareRoutes(out);
+  addFabricRoutes(out);
+  addConsoleRoutes(out);
+  addLocatorRoutes(out);
   addTokenRoutes(out);
+  for (auto& route : out)
+    if (route.method != "GET") route.resource = resourceOf(out, route);
   return out;
 }
 

@@ -21,4 +21,12 @@ void exportAuditHead(lifecycle::Store& store, const io::SigningKey& audit_key, W
     logWarning("audit", "the store could not remember the signed head: {}", kept.error().str());
 }
 
+Task<void> exportAuditHeads(lifecycle::Store& store, const io::SigningKey& audit_key,
+                            Clock& clock) {
+  while (true) {
+    exportAuditHead(store, audit_key, clock.now());
+    co_await clock.sleep(kAuditExportInterval);
+  }
+}
+
 }  // namespace muster::app

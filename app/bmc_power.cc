@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/bmc_power.h"
 
+#include "app/effective_cluster.h"
 #include "app/session.h"
 #include "bmc/readiness.h"
 #include "inventory/model/cluster.h"
+#include "lab/lab.h"
 
 #include <algorithm>
 #include <array>
@@ -353,9 +355,14 @@ Result<std::vector<bmc::VirtualMedium>> virtualMedia(const Options& options,
 }
 
 Result<bool> locateNode(const Options& options, const NodeName& node, std::optional<bool> on) {
-  TRY(locked, openFor(options, node));
-  auto done = switchLed(*locked.session, node, on);
-  (void)locked.session->controller->run(locked.session->controller->bmcs().close());
+  // Without the lock of the state folder: it disturbs nobody's work, and is asked for beside a
+  // monitor.
+  TRY(live, effectiveCluster(options));
+  TRY_OK(requireNode(live->cluster(), node.str()));
+  TRY(session, Session::openStored(options, std::move(live)));
+  if (session->lab) TRY_OK(lab::enter(*session->lab));
+  auto done = switchLed(*session, node, on);
+  (void)session->controller->run(session->controller->bmcs().close());
   return done;
 }
 

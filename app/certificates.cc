@@ -116,7 +116,7 @@ Result<WallTime> overrideCertificate(const Options& options, const CertificateOv
   validate::Certificate word;
   word.node = node.name;
   word.scope_hash = validate::validationScopeHash(certificates.cluster(), node, facts);
-  word.bound = validate::boundFacts(node.name, facts);
+  word.bound = validate::boundFacts(*certificates.cluster().certificates, node.name, facts);
   if (word.bound.empty())
     return fail(
         ErrorCode::Conflict,

@@ -48,6 +48,11 @@ Result<RecordedBoot> recordedBoot(const Options& options, const NodeName& node,
   return RecordedBoot{*chosen, std::move(output)};
 }
 
+Result<bmc::BootPart> recordedPart(const Options& options, const NodeName& node, int number,
+                                   std::uint64_t from, std::size_t limit) {
+  return bmc::BootLogArchive(bmc::keptConsoles(options.state), node).readFrom(number, from, limit);
+}
+
 Result<void> attachConsole(const Options& options, const NodeName& node, bool force,
                            ConsoleUser user) {
   TRY(cluster, loadCluster(options));

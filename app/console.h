@@ -25,6 +25,10 @@ struct RecordedBoot {
 Result<RecordedBoot> recordedBoot(const Options& options, const NodeName& node,
                                   std::optional<int> number);
 
+/// What a recorded boot has said from a place on, at most `limit` bytes. Errors: NotFound
+Result<bmc::BootPart> recordedPart(const Options& options, const NodeName& node, int number,
+                                   std::uint64_t from, std::size_t limit);
+
 /// Works with the open console until it is done.
 using ConsoleUser =
     std::function<Async<void>(std::unique_ptr<io::Dialogue> line, std::string name)>;

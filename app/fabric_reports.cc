@@ -5,12 +5,14 @@
 #include "app/run_async.h"
 #include "base/io/files.h"
 #include "base/io/regular_file.h"
+#include "base/log.h"
 #include "fabric/discovery/discovery.h"
 #include "fabric/exports/exports.h"
 #include "fabric/exports/plot.h"
 #include "fabric/exports/render.h"
 #include "fabric/fabric_diff.h"
 #include "fabric/health/link_health.h"
+#include "fabric/kept_report.h"
 #include "fabric/opensm/subnet_manager.h"
 #include "fabric/options.h"
 #include "fabric/rehearsal/rehearsal.h"
@@ -73,6 +75,15 @@ Result<fabric::LinkHealthReport> healthOfFiles(const LinkHealthRequest& request,
                                limits, transceivers);
 }
 
+/// For the page and for who asks later. The answer does not hang on it.
+void keep(const fabric::FabricOptions& where, fabric::KeptReportKind kind,
+          const std::string& report_json) {
+  if (const auto kept =
+          fabric::keepReport(where.run_folder, kind, SystemClock().now(), report_json);
+      !kept)
+    logWarning("fabric", "what was seen cannot be kept: {}", kept.error().str());
+}
+
 }  // namespace
 
 Result<fabric::DiffReport> fabricDiff(const Options& options, const std::filesystem::path& found) {
@@ -83,7 +94,10 @@ Result<fabric::DiffReport> fabricDiff(const Options& options, const std::filesys
   }
   TRY(site, siteOf(options));
   const auto processes = io::makeProcessRunner();
-  return Loop().run(fabric::diff(site.cluster, *processes, fabricOptions(options, site.lab)));
+  const auto where = fabricOptions(options, site.lab);
+  auto report = Loop().run(fabric::diff(site.cluster, *processes, where));
+  if (report) keep(where, fabric::KeptReportKind::Diff, toJson(*report));
+  return report;
 }
 
 Result<void> watchFabric(const Options& options, std::chrono::seconds interval,
@@ -177,11 +191,14 @@ Result<fabric::LinkHealthReport> linkHealth(const Options& options,
   if (!request.before.empty()) return healthOfFiles(request, limits, transceivers);
   TRY(site, siteOf(options));
   const auto processes = io::makeProcessRunner();
+  const auto where = fabricOptions(options, site.lab);
   SystemClock clock;
-  return Loop().run(fabric::linkHealth(
-      *processes, clock, fabricOptions(options, site.lab),
+  auto report = Loop().run(fabric::linkHealth(
+      *processes, clock, where,
       std::chrono::milliseconds(static_cast<long>(request.window_seconds * 1000)), limits,
       std::move(transceivers)));
+  if (report) keep(where, fabric::KeptReportKind::Health, toJson(*report));
+  return report;
 }
 
 Result<fabric::RehearsalReport> rehearseFaults(

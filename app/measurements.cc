@@ -12,7 +12,17 @@ namespace {
 
 constexpr std::size_t kMaxEvidenceBytes = 512u << 20;
 
-/// The newest isolation's document; its name grows with its time. Empty: there is none.
+/// A SKU is "profile, GPU model", or a profile alone.
+std::string expectedOf(const std::string& sku) {
+  const auto comma = sku.find(", ");
+  if (comma == std::string::npos) return "the profile, and what needs no table";
+  const auto* known = validate::Skus::builtIn().find(sku.substr(comma + 2));
+  return known ? fmt::format("table row {}", known->name)
+               : "no table knows these GPUs: learned from this fleet";
+}
+
+}  // namespace
+
 std::filesystem::path newestIsolation(const std::filesystem::path& state) {
   std::filesystem::path newest;
   std::error_code none;
@@ -25,17 +35,6 @@ std::filesystem::path newestIsolation(const std::filesystem::path& state) {
         newest = file.path();
   return newest;
 }
-
-/// A SKU is "profile, GPU model", or a profile alone.
-std::string expectedOf(const std::string& sku) {
-  const auto comma = sku.find(", ");
-  if (comma == std::string::npos) return "the profile, and what needs no table";
-  const auto* known = validate::Skus::builtIn().find(sku.substr(comma + 2));
-  return known ? fmt::format("table row {}", known->name)
-               : "no table knows these GPUs: learned from this fleet";
-}
-
-}  // namespace
 
 Result<MeasurementsReport> reportMeasurements(const Options& options,
                                               const MeasurementsRequest& request) {

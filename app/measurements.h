@@ -5,9 +5,14 @@
 #include "app/options.h"
 #include "validate/report/report.h"
 
+#include <filesystem>
 #include <string>
 
 namespace muster::app {
+
+/// The newest isolation's document: every test between nodes; its name grows with its time. Empty:
+/// there is none.
+std::filesystem::path newestIsolation(const std::filesystem::path& state);
 
 struct MeasurementsRequest {
   int days = 90;            ///< of history that count

@@ -11,6 +11,7 @@
 #include "inventory/model/monitor.h"
 #include "lifecycle/rollout/overlay.h"
 #include "monitor/monitor.h"
+#include "monitor/notify/notifier.h"
 #include "provision/netboot/netboot.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -120,15 +121,6 @@ Task<Handover> untilRunEnds(Options options, Controller& controller, std::string
   }
 }
 
-/// For ever: the signed head of the log leaves this machine at an interval, so that nobody can cut
-/// the log's end off unseen.
-Task<void> exportAuditHeads(Controller& controller) {
-  while (true) {
-    exportAuditHead(controller.store(), controller.keys().audit, controller.clock().now());
-    co_await controller.clock().sleep(kAuditExportInterval);
-  }
-}
-
 Async<Handover> monitorUntilRunEnds(Controller& controller, MonitorListener& listener,
                                     Options options, std::string rollouts, Kept kept,
                                     RunWork run_work) {
@@ -136,6 +128,8 @@ Async<Handover> monitorUntilRunEnds(Controller& controller, MonitorListener& lis
   auto services = controller.monitorServices(
       [&listener](const lifecycle::Event& event) { listener.onEvent(event); });
   services.retry_state = kept.retry_state;
+  auto told = monitor::notifyReceivers(
+      {services.cluster, services.store, services.clock, io::makeHttpClient});
   monitor::Monitor nodes_monitor(std::move(services));
   auto work = nodes_monitor.run();
   RunExecutor executor(std::move(run_work), kept.runs);
@@ -143,9 +137,9 @@ Async<Handover> monitorUntilRunEnds(Controller& controller, MonitorListener& lis
   auto runs = executor.run();
   auto watch = controller.watchStalls();
   auto bmcs = controller.watchBmcs();
-  auto heads = exportAuditHeads(controller);
+  auto heads = exportAuditHeads(controller.store(), controller.keys().audit, controller.clock());
   auto first = co_await (std::move(work) || std::move(end) || std::move(watch) || std::move(bmcs) ||
-                         std::move(heads) || std::move(runs));
+                         std::move(heads) || std::move(runs) || std::move(told));
   co_return std::get<1>(std::move(first));
 }
 

@@ -47,6 +47,10 @@ Options defaultOptions() {
   options.store = environment("MUSTER_STORE", "");
   options.cache = environment("MUSTER_CACHE", environment("HOME", "/var/cache") + "/.cache/muster");
   options.lab = environment("MUSTER_LAB", "");
+  options.server = environment("MUSTER_SERVER", "");
+  options.token = environment("MUSTER_TOKEN", "");
+  options.token_file = environment("MUSTER_TOKEN_FILE", "");
+  options.server_ca = environment("MUSTER_SERVER_CA", "");
   return options;
 }
 

@@ -20,7 +20,13 @@ struct Options {
   std::filesystem::path cache;  ///< MUSTER_CACHE, ~/.cache/muster
   std::filesystem::path lab;    ///< --lab, MUSTER_LAB; empty: /run/muster-lab/CLUSTER
   bool json = false;
-  std::string command_line;  ///< as typed, without passwords: kept in the journal
+  std::string command_line;   ///< as typed, without passwords: kept in the journal
+  std::string server;         ///< --server, MUSTER_SERVER: https://… or a socket; whom commands ask
+  bool server_given = false;  ///< on this command line
+  bool direct = false;        ///< --direct: no server is asked
+  std::string token;          ///< MUSTER_TOKEN
+  std::filesystem::path token_file;  ///< --token-file, MUSTER_TOKEN_FILE; comes before `token`
+  std::filesystem::path server_ca;   ///< --server-ca, MUSTER_SERVER_CA: PEM
   std::string actor;  ///< who asks, where it is not this process's user (a client of the API); for
                       ///< actorText
 

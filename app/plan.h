@@ -14,7 +14,8 @@ struct PlanRequest {
 };
 
 struct MadePlan {
-  std::unique_ptr<lifecycle::EffectiveCluster> live;  ///< what it was made from
+  std::unique_ptr<lifecycle::EffectiveCluster>
+      live;  ///< what it was made from; empty: a server has made it
   lifecycle::Plan plan;
   PlanImpact impact;
   double slowness = 1;  ///< of the place (base/limits.h): deadlines are so many times as long

@@ -64,19 +64,10 @@ Result<std::vector<NodeStatus>> nodeStatus(Session& session, const NodeFilter& f
   for (auto& finding : all_findings)
     findings_of[finding.facet.subject].push_back(std::move(finding));
   std::vector<NodeStatus> rows;
-  for (const auto* declared : chosen) {
-    const auto& node = *declared;
-    const lifecycle::Subject subject(node.name);
-    const auto& findings = findings_of[subject];
-    const auto value = [&](std::string_view facet) {
-      return facts.value(subject, FacetName(std::string(facet))).value_or("-");
-    };
-    const auto certificate = value("certificate");
-    rows.push_back({node.name.str(),
-                    lifecycle::nodeState(subject, facts, session.controller->goals(subject, facts),
-                                         findings, intents_of[subject]),
-                    value("pool"), value("image"), certificate.substr(0, certificate.find(':')),
-                    findings.size(), lifecycle::unreadOf(facts, subject), node.rack, node.profile});
+  for (const auto* node : chosen) {
+    const lifecycle::Subject subject(node->name);
+    rows.push_back(
+        nodeStatusOf(*session.controller, *node, facts, findings_of[subject], intents_of[subject]));
     if (!filter.state.empty() && rows.back().state != filter.state) rows.pop_back();
   }
   if (rows.empty() && !filter.state.empty() && !lifecycle::isNodeState(filter.state))
@@ -93,6 +84,26 @@ std::optional<std::string> runningRollout(lifecycle::Store& store) {
 
 }  // namespace
 
+NodeStatus nodeStatusOf(const Controller& controller, const inventory::Node& node,
+                        const lifecycle::FactSet& facts,
+                        const std::vector<lifecycle::Finding>& findings,
+                        const std::vector<lifecycle::Intent>& intents) {
+  const lifecycle::Subject subject(node.name);
+  const auto value = [&](std::string_view facet) {
+    return facts.value(subject, FacetName(std::string(facet))).value_or("-");
+  };
+  const auto certificate = value("certificate");
+  return {node.name.str(),
+          lifecycle::nodeState(subject, facts, controller.goals(subject, facts), findings, intents),
+          value("pool"),
+          value("image"),
+          certificate.substr(0, certificate.find(':')),
+          findings.size(),
+          lifecycle::unreadOf(facts, subject),
+          node.rack,
+          node.profile};
+}
+
 Result<StatusReader> StatusReader::open(const Options& options) {
   TRY(session, openStored(options));
   return StatusReader(std::move(session));
@@ -103,9 +114,14 @@ Result<SiteStatus> StatusReader::read(const NodeFilter& filter) {
 }
 
 Result<SiteStatus> readStatus(Session& session, const NodeFilter& filter) {
-  SiteStatus out;
   TRY(nodes, nodeStatus(session, filter));
+  TRY(out, readWatch(session));
   out.nodes = std::move(nodes);
+  return std::move(out);
+}
+
+Result<SiteStatus> readWatch(Session& session) {
+  SiteStatus out;
   TRY(monitor, monitor::monitorStatus(session.store(), session.controller->clock().now()));
   out.monitor = std::move(monitor);
   if (!out.monitor.running && !out.monitor.text.empty())
@@ -135,13 +151,26 @@ Result<lifecycle::Explanation> explainSubject(const Options& options, const std:
   return explainSubject(*session, lifecycle::Subject::parse(name));
 }
 
+Result<void> requireChoice(const NodeFilter& filter) {
+  if (!filter.empty()) return {};
+  return fail(ErrorCode::InvalidInput,
+              "name nodes (hostlist) or @cluster, or choose some by --state, --rack, --pool or "
+              "--profile");
+}
+
+Result<void> requireExplainable(std::size_t nodes, std::size_t max) {
+  if (nodes == 0) return fail(ErrorCode::NotFound, "no node matches");
+  if (nodes <= max) return {};
+  return fail(ErrorCode::InvalidInput,
+              fmt::format("these are {} nodes, and `why` explains at most {}; choose fewer, or see "
+                          "`muster status`",
+                          nodes, max));
+}
+
 Result<std::vector<lifecycle::Explanation>> explainSubjects(const Options& options,
                                                             const NodeFilter& filter,
                                                             std::size_t max) {
-  if (filter.empty())
-    return fail(ErrorCode::InvalidInput,
-                "name nodes (hostlist) or @cluster, or choose some by --state, --rack, --pool or "
-                "--profile");
+  TRY_OK(requireChoice(filter));
   std::vector<lifecycle::Explanation> out;
   TRY(session, openStored(options));
   if (filter.nodes == lifecycle::Subject::kCluster) {
@@ -150,13 +179,7 @@ Result<std::vector<lifecycle::Explanation>> explainSubjects(const Options& optio
     return out;
   }
   TRY(rows, nodeStatus(*session, filter));
-  if (rows.empty()) return fail(ErrorCode::NotFound, "no node matches");
-  if (rows.size() > max)
-    return fail(
-        ErrorCode::InvalidInput,
-        fmt::format("these are {} nodes, and `why` explains at most {}; choose fewer, or see "
-                    "`muster status`",
-                    rows.size(), max));
+  TRY_OK(requireExplainable(rows.size(), max));
   for (const auto& row : rows) {
     TRY(one, explainSubject(*session, lifecycle::Subject(NodeName(row.node))));
     out.push_back(std::move(one));

@@ -19,6 +19,7 @@ struct NodeStatus {
   std::size_t findings = 0;              ///< that are open
   std::vector<lifecycle::Unread> stale;  ///< what could not be read at the last look
   std::string rack, profile;             ///< declared
+  friend bool operator==(const NodeStatus&, const NodeStatus&) = default;
 };
 
 /// Which nodes are asked for; what is empty chooses nothing out.
@@ -36,6 +37,9 @@ struct SiteStatus {
   monitor::MonitorStatus monitor;
   /// A rollout that runs now and for which this state folder's monitor has released the lock.
   std::optional<std::string> monitor_waits_for_rollout;
+  /// Of runs that an admin let begin against the inventory, a line each, until somebody
+  /// acknowledges it. Filled by SiteClient.
+  std::vector<std::string> overrides;
   bool several_controllers = false;
   /// Of several hosts, the one that serves the site; nothing: none has yet.
   Result<std::optional<lifecycle::Leader>> leader = std::optional<lifecycle::Leader>();
@@ -43,6 +47,14 @@ struct SiteStatus {
 
 /// The same from a session that the caller holds. Errors: as StatusReader::read
 Result<SiteStatus> readStatus(Session& session, const NodeFilter& filter = {});
+/// All but the nodes.
+Result<SiteStatus> readWatch(Session& session);
+/// One node's row, from what the caller has read of it. Shape: facts of all that its goals ask for
+/// × its open findings × its open intents → row
+NodeStatus nodeStatusOf(const Controller& controller, const inventory::Node& node,
+                        const lifecycle::FactSet& facts,
+                        const std::vector<lifecycle::Finding>& findings,
+                        const std::vector<lifecycle::Intent>& intents);
 
 /// Reads it again and again without opening everything anew.
 class StatusReader {
@@ -62,6 +74,10 @@ class StatusReader {
 Result<lifecycle::Explanation> explainSubject(Session& session, const lifecycle::Subject& subject);
 /// Expected, observed, evidence and next step of one node or @cluster. Errors: NotFound
 Result<lifecycle::Explanation> explainSubject(const Options& options, const std::string& subject);
+/// What explainSubjects asks of its caller. Errors: InvalidInput (nothing is chosen)
+Result<void> requireChoice(const NodeFilter& filter);
+/// Errors: NotFound (no node is left), InvalidInput (more than `max`)
+Result<void> requireExplainable(std::size_t nodes, std::size_t max);
 /// Of all that the filter chooses, in the order of the inventory. Errors: InvalidInput (nothing is
 /// chosen, more than `max`), NotFound (no node is left)
 Result<std::vector<lifecycle::Explanation>> explainSubjects(const Options& options,

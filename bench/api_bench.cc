@@ -94,6 +94,26 @@ int main() {
   report.record({"10,000 nodes listed, plain", plain * 1e3, "ms"});
   const auto page = bench::fastestSeconds(10, [&] { curl("'http://x/api/v1/nodes?limit=100'"); });
   report.record({"a page of 100 of them", page * 1e3, "ms"});
+  {
+    auto store = bench::need(lifecycle::openStore(options.storeUrl()));
+    double slowest = 0;
+    for (int turn = 0; turn < 5; ++turn) {
+      const lifecycle::Subject subject(NodeName(fmt::format("gpu{:05}", 5'000 + turn)));
+      bench::need(store->putFacts(
+          {{subject, FacetName("pool"), "drained", SystemClock().now(), "bench", ""}}));
+      bench::need(store->addEvent(
+          {0, SystemClock().now(), lifecycle::EventKind::Observed, subject, "", "drained"}));
+      const auto began = std::chrono::steady_clock::now();
+      do {
+        curl("'http://x/api/v1/nodes?nodes=" + subject.str() + "'");
+      } while (bench::need(io::readFile(site / "out")).find("\"maintenance\"") ==
+               std::string::npos);
+      slowest = std::max(
+          slowest, std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+    }
+    report.record(
+        {"a change of one node in the store until it is listed, slowest of 5", slowest, "s", 2});
+  }
   std::string many;
   for (int i = 0; i < kSmallRequests; ++i) many += "http://x/api/v1/events?limit=10 ";
   const auto before = cpuSeconds();

@@ -81,6 +81,12 @@ int run(int argc, char** argv) {
                 << '\n';
     return kUsage;
   }
+  if (call.options.server_given && !call.asks_server) {
+    report(Error(ErrorCode::InvalidInput,
+                 "this command asks no server: it works on this host's state folder; leave out "
+                 "--server, or run it on the host of the site"));
+    return kUsage;
+  }
   return call.run();
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/inspection.h"
 
+#include "base/log.h"
 #include "fabric/compare/recognition.h"
+#include "fabric/fabric_diff.h"
+#include "fabric/kept_report.h"
 #include "fabric/packet_paths/lost_pairs.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
@@ -89,6 +92,7 @@ Async<SharedPicture> FabricInspection::picture(std::chrono::milliseconds max_age
   auto discovered = co_await discovery_.topology();
   last_at_ = clock_.steady();
   last_error_ = discovered ? std::nullopt : std::optional(discovered.error());
+  if (last_error_) keepFailedLook(*last_error_);
   CO_TRY(found, std::move(discovered));
   found = recognize(declared_->topology, std::move(found)).found;
   CO_TRY(known, manager_.knownGuids());
@@ -100,6 +104,7 @@ Async<SharedPicture> FabricInspection::picture(std::chrono::milliseconds max_age
   CO_TRY_OK(co_await addSwitchFirmware(tools_, clock_, *declared_->fabric, declared_->topology,
                                        now->found, firmware_, compared));
   last_at_ = clock_.steady();  // silent switches take seconds
+  keepLook(now->found, compared);
   now->deviations = std::move(compared.deviations);
   now->rules = withGuids(declared_->partitions, known.hcas);
   if (managerIsExternal()) {
@@ -114,6 +119,27 @@ Async<SharedPicture> FabricInspection::picture(std::chrono::milliseconds max_age
                         {now->sm_guid, options_.run_folder, 0});
   last_ = now;
   co_return now;
+}
+
+void FabricInspection::keepLook(const Topology& found, const Comparison& compared) {
+  DiffReport report;
+  report.fabric = declared_->fabric->name;
+  report.found = found;
+  report.comparison = compared;
+  if (const auto kept =
+          keepReport(options_.run_folder, KeptReportKind::Diff, clock_.now(), toJson(report));
+      !kept)
+    logWarning("fabric", "what was seen cannot be kept: {}", kept.error().str());
+}
+
+void FabricInspection::keepFailedLook(const Error& error) {
+  DiffReport report;
+  if (declared_) report.fabric = declared_->fabric->name;
+  report.error = error.str();
+  if (const auto kept =
+          keepReport(options_.run_folder, KeptReportKind::Diff, clock_.now(), toJson(report));
+      !kept)
+    logWarning("fabric", "what was seen cannot be kept: {}", kept.error().str());
 }
 
 std::vector<Deviation> FabricInspection::deviationsOf(const NodeName& node,

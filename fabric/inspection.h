@@ -96,6 +96,9 @@ class FabricInspection {
     options.run_folder = std::filesystem::absolute(options.run_folder);
     return options;
   }
+  /// For who asks what was seen (kept_report.h); what cannot be kept is logged.
+  void keepLook(const Topology& found, const Comparison& compared);
+  void keepFailedLook(const Error& error);
   Async<std::string> externalSmProblem(const Picture& picture);
   /// Pairs of HCAs without a way through the tables that are in the switches, and why.
   Async<std::string> routesProblem(const Picture& picture);

@@ -255,6 +255,7 @@ std::map<std::string, std::string> hardwareFacts(const inventory::Node& node,
     for (; index < profile.expect.gpus.value_or(0); ++index)
       facts[fmt::format("hw.gpu.{}", index)] = "absent";
   }
+  facts.merge(partFacts(hardware));
   return facts;
 }
 

@@ -41,7 +41,7 @@ std::vector<const wire::Disk*> systemDisks(const inventory::Profile& profile,
 /// "none", or what those disks hold.
 std::string diskContent(const inventory::Profile& profile, const wire::Hardware& hardware);
 
-/// hw.serial, hw.mac, hw.gpu.N: what a certificate is bound to.
+/// hw.serial, hw.mac, hw.gpu.N, hw.part.KIND: what a certificate is bound to.
 std::map<std::string, std::string> hardwareFacts(const inventory::Node& node,
                                                  const inventory::Profile& profile,
                                                  const wire::Hardware& hardware);

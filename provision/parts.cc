@@ -8,7 +8,7 @@
 #include "inventory/model/node_network.h"
 #include "inventory/model/profile.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <fnmatch.h>
@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 namespace muster::provision {
 
@@ -200,6 +201,29 @@ std::string placeText(const std::string& name, const std::string& port) {
 }
 
 }  // namespace
+
+std::map<std::string, std::string> partFacts(const Hardware& hardware) {
+  struct Kind {
+    std::string_view word;
+    bool by_place;  ///< two that change places are a change
+  };
+  constexpr std::array kBound{Kind{"dimm", true}, Kind{"hca", false}, Kind{"nvme", false},
+                              Kind{"nvswitch", false}, Kind{"bmc", false}};
+  std::map<std::string, std::string> facts;
+  for (const auto& kind : kBound) {
+    std::set<std::string> names;  // both functions of a board have its serial
+    bool known = false;
+    for (const auto& part : hardware.parts) {
+      if (part.kind != kind.word) continue;
+      known = known || !part.serial.empty();
+      const auto name = part.serial.empty() ? "without serial: " + part.model : part.serial;
+      names.insert(kind.by_place ? part.place + "=" + name : name);
+    }
+    if (known)
+      facts[fmt::format("hw.part.{}", kind.word)] = fmt::format("{}", fmt::join(names, ", "));
+  }
+  return facts;
+}
 
 std::vector<Mismatch> evaluateParts(const std::vector<PartRule>& rules, const Hardware& hardware) {
   std::vector<Mismatch> out;

@@ -25,6 +25,11 @@ struct Mismatch {
 std::vector<Mismatch> evaluateParts(const std::vector<inventory::PartRule>& rules,
                                     const wire::Hardware& hardware);
 
+/// hw.part.dimm, .hca, .nvme, .nvswitch, .bmc: which parts of a kind there are, as a sorted list of
+/// serials ("slot=serial" for memory), separated by ", ". Nothing of a kind of which no part says
+/// its serial: without a driver some cannot be seen, and what is not seen is not gone.
+std::map<std::string, std::string> partFacts(const wire::Hardware& hardware);
+
 /// Whether the NIC that boots is cabled to the declared switch and port. Nothing declared: nothing
 /// to evaluate. `listened`: the agent has waited for a neighbour, so that silence is a mismatch
 /// too. `others`: all nodes, to name whose cable it is.

@@ -10,6 +10,7 @@
 #include "inventory/model/cluster.h"
 #include "lifecycle/model/certificate_keys.h"
 #include "validate/certificate_migration.h"
+#include "validate/part_binding.h"
 #include "validate/validate.h"
 #include "validate/validation_scope.h"
 
@@ -190,11 +191,23 @@ class StoredCertificates final : public CertificateStore {
                                             " is being changed by other processes; try again");
   }
 
-  static Result<void> sameFacts(const Certificate& certificate,
-                                const std::vector<lifecycle::Fact>& facts) {
-    const auto now = boundFacts(facts);
+  /// Kinds of parts that it does not name are not bound: an agent that sees more than the one
+  /// before must not void what a fleet has earned. Those that it names and nobody sees now stay
+  /// bound as facts, which only another list replaces.
+  Result<void> sameFacts(const Certificate& certificate,
+                         const std::vector<lifecycle::Fact>& facts) const {
+    const auto& policy = *cluster_.certificates;
+    const auto now = boundFacts(policy, facts);
     for (const auto& [facet, value] : certificate.bound) {
       const auto seen = now.find(facet);
+      if (facet.starts_with(kPartPrefix)) {
+        const auto kind = facet.substr(kPartPrefix.size());
+        if (onChangeOf(policy, kind) == inventory::PartChange::Nothing) continue;
+        if (seen != now.end() && seen->second != value)
+          return fail(ErrorCode::Denied,
+                      fmt::format("parts ({}) were changed since it was signed: {}", kind,
+                                  partsDifference(value, seen->second)));
+      }
       if (seen == now.end())
         return fail(ErrorCode::Denied,
                     fmt::format("{} was {} when it was signed and is unknown now", facet, value));
@@ -203,7 +216,7 @@ class StoredCertificates final : public CertificateStore {
                                                    facet, value, seen->second));
     }
     for (const auto& [facet, value] : now)
-      if (!certificate.bound.contains(facet))
+      if (!certificate.bound.contains(facet) && !facet.starts_with(kPartPrefix))
         return fail(ErrorCode::Denied,
                     fmt::format("{} = {} was not there when it was signed", facet, value));
     return {};

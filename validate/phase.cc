@@ -10,6 +10,7 @@
 #include "validate/gate_params.h"
 #include "validate/gates.h"
 #include "validate/pair_test.h"
+#include "validate/part_binding.h"
 #include "validate/peer_baseline.h"
 #include "validate/power_budget.h"
 #include "validate/synchronized_load.h"
@@ -33,8 +34,9 @@ using wire::CheckStatus;
 constexpr std::string_view kGatePrefix = "gate.";
 constexpr std::string_view kCertificate = "certificate";
 constexpr std::string_view kPass =
-    "pass:";  ///< these three begin a gate's fact; the scope hash follows
+    "pass:";  ///< these four begin a gate's fact; the scope hash follows
 constexpr std::string_view kFail = "fail:";
+constexpr std::string_view kPartsChanged = "parts-changed:";  ///< it did pass, with other parts
 constexpr std::string_view kExpired =
     "expired:";  ///< it did pass, longer ago than a certificate lives
 /// What must be right before a gate means anything.
@@ -125,8 +127,10 @@ class ValidatePhase final : public Phase {
     facts.push_back(certificateFact(subject));
     if (facts.front().value.starts_with("valid:")) co_return facts;
     CO_TRY(known, store_.factsOf(subject));
-    for (auto& fact : known)
-      if (isGate(fact.facet) && isOver(fact)) facts.push_back(aged(std::move(fact)));
+    for (const auto& fact : known)
+      if (isGate(fact.facet))
+        if (auto now = ofOtherParts(aged(fact), known); now.value != fact.value)
+          facts.push_back(std::move(now));
     co_return facts;
   }
 
@@ -146,6 +150,8 @@ class ValidatePhase final : public Phase {
     if (isGate(action.facet.facet)) {
       if (const auto done = gates_.find(action.facet); done != gates_.end())
         facts.push_back(aged(done->second));
+      if (const auto parts = parts_.find(action.facet); !facts.empty() && parts != parts_.end())
+        facts.push_back(parts->second);
     } else {
       facts.push_back(certificateFact(action.facet.subject));
     }
@@ -168,6 +174,25 @@ class ValidatePhase final : public Phase {
     return fact;
   }
 
+  /// What was written down of the parts when the gate passed; empty: nothing.
+  static std::string partsOfGate(const std::string& gate, const std::vector<Fact>& known) {
+    const auto facet = std::string(kGatePartsPrefix) + gate;
+    const auto found = std::find_if(known.begin(), known.end(),
+                                    [&](const Fact& each) { return each.facet.str() == facet; });
+    return found == known.end() ? std::string() : found->value;
+  }
+
+  /// The same, when parts were changed since and the policy lets this gate be run again for them.
+  /// A pass from before parts were written down holds until it ends by itself.
+  Fact ofOtherParts(Fact fact, const std::vector<Fact>& known) const {
+    const auto* node = cluster_.findNode(fact.subject.node());
+    if (!node || !fact.value.starts_with(kPass)) return fact;
+    const auto gate = gateOf(fact.facet);
+    if (!changedPartsFor(cluster_, *node, gate, partsOfGate(gate, known), known).empty())
+      fact.value.replace(0, kPass.size(), kPartsChanged);
+    return fact;
+  }
+
   static bool isOverridden(const Fact* certificate, const std::string& scope_hash) {
     if (!certificate || certificate->value != "valid:" + scope_hash) return false;
     const auto evidence = jsonOrNone(certificate->evidence, kKeptJson);
@@ -179,6 +204,9 @@ class ValidatePhase final : public Phase {
       return fmt::format(
           "its pass of {} is older than the lifetime of a certificate, or was revoked",
           toString(known->observed_at));
+    if (known && known->value.starts_with(kPartsChanged))
+      return fmt::format("parts of the node were changed since its pass of {}",
+                         toString(known->observed_at));
     return "no pass is known for this hardware, image, firmware and drivers";
   }
 
@@ -235,7 +263,7 @@ class ValidatePhase final : public Phase {
     Certificate certificate;
     certificate.node = node.name;
     certificate.scope_hash = validationScopeHash(cluster_, node, context.facts());
-    certificate.bound = boundFacts(node.name, context.facts());
+    certificate.bound = boundFacts(*cluster_.certificates, node.name, context.facts());
     certificate.inventory_digest = declarationDigest(cluster_, node);
     certificate.proven_at = clock_.now();
     for (const auto& gate :
@@ -249,6 +277,19 @@ class ValidatePhase final : public Phase {
         return Outcome(Blocked{fmt::format(
             "the pass of gate {} at {} is older than the lifetime of a certificate; plan again",
             gate, toString(passed->observed_at))});
+      const auto known = context.facts().of(Subject(node.name));
+      const auto parts = partsOfGate(gate, known);
+      if (const auto changed = changedPartsFor(cluster_, node, gate, parts, known);
+          !changed.empty())
+        return Outcome(
+            Blocked{fmt::format("parts ({}) were changed since gate {} passed; plan "
+                                "again",
+                                fmt::join(changed, ", "), gate)});
+      // Bound to what no gate ran with, it would be signed again after a change without one.
+      std::erase_if(certificate.bound, [&parts](const auto& bound) {
+        return bound.first.starts_with(kPartPrefix) &&
+               !sawKind(parts, std::string_view(bound.first).substr(kPartPrefix.size()));
+      });
       certificate.proven_at = std::min(certificate.proven_at, passed->observed_at);
       if (auto words = peerBaselineText(passed->evidence); !words.empty())
         certificate.peer_baseline[gate] = std::move(words);
@@ -395,6 +436,12 @@ class ValidatePhase final : public Phase {
                             clock_.now(),
                             "agent " + node.name.str(),
                             wire::toJson(results)};
+    parts_[action.facet] = {action.facet.subject,
+                            FacetName(std::string(kGatePartsPrefix) + gate.name),
+                            partsAtGate(context.facts().of(action.facet.subject)),
+                            clock_.now(),
+                            "agent " + node.name.str(),
+                            ""};
     if (!failures.empty())
       return fail(Error(ErrorCode::Conflict,
                         fmt::format("gate {} failed: {}", gate.name, fmt::join(failures, "; ")))
@@ -408,6 +455,7 @@ class ValidatePhase final : public Phase {
   Store& store_;
   Clock& clock_;
   std::map<FacetRef, Fact> gates_;  ///< results of this process, until the engine has stored them
+  std::map<FacetRef, Fact> parts_;  ///< the parts that each was run with
   std::map<std::string, std::vector<CheckResult>> local_;  ///< by intent
   std::map<std::string, std::map<std::string_view, CheckResult>>
       paired_results_;  ///< by intent and check

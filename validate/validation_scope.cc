@@ -9,6 +9,7 @@
 #include "inventory/model/gates.h"
 #include "inventory/model/profile.h"
 #include "lifecycle/model/facet_table.h"
+#include "validate/part_binding.h"
 
 #include <algorithm>
 #include <array>
@@ -142,16 +143,24 @@ std::string validationScopeHash(const inventory::Cluster& cluster, const invento
   return io::sha256Hex(scope.str());
 }
 
-std::map<std::string, std::string> boundFacts(const NodeName& node,
+std::map<std::string, std::string> boundFacts(const inventory::CertificatePolicy& policy,
+                                              const NodeName& node,
                                               const lifecycle::FactSet& facts) {
-  return boundFacts(facts.of(lifecycle::Subject(node)));
+  return boundFacts(policy, facts.of(lifecycle::Subject(node)));
 }
 
-std::map<std::string, std::string> boundFacts(const std::vector<lifecycle::Fact>& facts_of_node) {
+std::map<std::string, std::string> boundFacts(const inventory::CertificatePolicy& policy,
+                                              const std::vector<lifecycle::Fact>& facts_of_node) {
+  using lifecycle::Revalidation;
   std::map<std::string, std::string> bound;
-  for (const auto& fact : facts_of_node)
-    if (revalidationOf(fact.facet) != lifecycle::Revalidation::None)
-      bound[fact.facet.str()] = fact.value;
+  for (const auto& fact : facts_of_node) {
+    const auto revalidation = revalidationOf(fact.facet);
+    const bool counts = revalidation == Revalidation::Policy
+                            ? onChangeOf(policy, fact.facet.str().substr(kPartPrefix.size())) !=
+                                  inventory::PartChange::Nothing
+                            : revalidation != Revalidation::None;
+    if (counts) bound[fact.facet.str()] = fact.value;
+  }
   return bound;
 }
 

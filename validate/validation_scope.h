@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/ids.h"
+#include "inventory/model/certificates.h"
 #include "inventory/model/fwd.h"
 #include "lifecycle/model/facet.h"
 
@@ -20,9 +21,12 @@ std::string declarationDigest(const inventory::Cluster& cluster, const inventory
 std::string validationScopeHash(const inventory::Cluster& cluster, const inventory::Node& node,
                                 const lifecycle::FactSet& facts);
 
-/// The facts that a certificate is bound to: hw.*, image, firmware.*, driver.*, gate.*.
-std::map<std::string, std::string> boundFacts(const std::vector<lifecycle::Fact>& facts_of_node);
-std::map<std::string, std::string> boundFacts(const NodeName& node,
+/// The facts that a certificate is bound to: hw.*, image, firmware.*, driver.*, gate.*; kinds of
+/// parts as the policy says.
+std::map<std::string, std::string> boundFacts(const inventory::CertificatePolicy& policy,
+                                              const std::vector<lifecycle::Fact>& facts_of_node);
+std::map<std::string, std::string> boundFacts(const inventory::CertificatePolicy& policy,
+                                              const NodeName& node,
                                               const lifecycle::FactSet& facts);
 
 }  // namespace muster::validate

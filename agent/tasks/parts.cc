@@ -71,6 +71,11 @@ std::string line(const fs::path& path) {
   return text ? clean(text->substr(0, text->find('\n'))) : std::string();
 }
 
+/// Not empty, not all zeros or all ones: what a device writes where nobody gave it one.
+bool isIdentity(std::string_view text) {
+  return text.find_first_not_of("0fFxX:-") != std::string_view::npos;
+}
+
 std::string pciOf(const fs::path& device) {
   std::error_code error;
   const auto real = fs::canonical(device, error);
@@ -129,6 +134,52 @@ void addNics(const fs::path& root, std::vector<wire::Part>& out) {
   for (auto& [place, part] : by_place) out.push_back(std::move(part));
 }
 
+/// RDMA adapters by the serial of their board, which no driver, bond or port of theirs changes; a
+/// virtual function is no board.
+void addHcas(const fs::path& root, std::vector<wire::Part>& out) {
+  for (const auto& device : childrenOf(root / "sys/class/infiniband")) {
+    const auto pci = device / "device";
+    std::error_code error;
+    if (!fs::exists(pci, error) || fs::exists(pci / "physfn", error)) continue;
+    wire::Part part{"hca", pciOf(pci), nicModel(pci, line(device / "hca_type")), "",
+                    line(device / "fw_ver")};
+    if (fs::exists(pci / "vpd", error))
+      if (const auto vpd = io::readFile(pci / "vpd", kMaxSysfsBytes)) part.serial = vpdSerial(*vpd);
+    if (part.serial.empty())
+      if (const auto guid = line(device / "node_guid"); isIdentity(guid)) part.serial = guid;
+    out.push_back(std::move(part));
+  }
+}
+
+/// What the driver writes for each NVSwitch: "BIOS Version: …", "UUID: …"
+/// (open-gpu-kernel-modules, procfs_nvswitch.c).
+void addNvSwitches(const fs::path& root, std::vector<wire::Part>& out) {
+  for (const auto& device : childrenOf(root / "proc/driver/nvidia-nvswitch/devices")) {
+    const auto text = io::readFile(device / "information", kMaxSysfsBytes);
+    if (!text) continue;
+    const auto valueOf = [&text](std::string_view key) {
+      const auto at = ("\n" + *text).find("\n" + std::string(key) + ": ");
+      if (at == std::string::npos) return std::string();
+      const auto begin = at + key.size() + 2;
+      return clean(std::string_view(*text).substr(begin, text->find('\n', begin) - begin));
+    };
+    out.push_back({"nvswitch", device.filename().string(), "NVSwitch", valueOf("UUID"),
+                   valueOf("BIOS Version")});
+  }
+}
+
+/// The BMC beside this machine by the GUID that it says over IPMI (ABI
+/// sysfs-devices-platform-ipmi).
+void addBmcs(const fs::path& root, std::vector<wire::Part>& out) {
+  for (const auto& device : childrenOf(root / "sys/bus/platform/devices")) {
+    if (!device.filename().string().starts_with("ipmi_bmc.")) continue;
+    const auto guid = line(device / "guid");
+    out.push_back({"bmc", device.filename().string(),
+                   line(device / "manufacturer_id") + ":" + line(device / "product_id"),
+                   isIdentity(guid) ? guid : "", line(device / "firmware_revision")});
+  }
+}
+
 }  // namespace
 
 std::vector<wire::Part> dimmsOf(std::string_view table) {
@@ -161,6 +212,24 @@ std::string vpdName(std::string_view vpd) {
   return length + 3 <= vpd.size() ? clean(vpd.substr(3, length)) : std::string();
 }
 
+std::string vpdSerial(std::string_view vpd) {
+  constexpr std::uint8_t kLarge = 0x80, kReadOnly = 0x90;
+  constexpr std::size_t kResourceHeader = 3, kFieldHeader = 3;
+  while (vpd.size() >= kResourceHeader && (byteAt(vpd, 0) & kLarge) != 0) {
+    const auto length = numberAt(vpd, 1, 2);
+    const auto tag = byteAt(vpd, 0);
+    vpd.remove_prefix(kResourceHeader);
+    auto fields = vpd.substr(0, length);
+    while (tag == kReadOnly && fields.size() >= kFieldHeader) {
+      const std::size_t size = byteAt(fields, 2);
+      if (fields.starts_with("SN")) return clean(fields.substr(kFieldHeader, size));
+      fields.remove_prefix(std::min(fields.size(), kFieldHeader + size));
+    }
+    vpd.remove_prefix(std::min<std::size_t>(vpd.size(), length));
+  }
+  return {};
+}
+
 std::vector<wire::Part> partsOf(const fs::path& root) {
   std::vector<wire::Part> out;
   std::error_code error;
@@ -169,6 +238,9 @@ std::vector<wire::Part> partsOf(const fs::path& root) {
     if (const auto text = io::readFile(table, kMaxSmbiosBytes)) out = dimmsOf(*text);
   addNvmes(root, out);
   addNics(root, out);
+  addHcas(root, out);
+  addNvSwitches(root, out);
+  addBmcs(root, out);
   if (out.size() > wire::kMaxDevices) out.resize(wire::kMaxDevices);
   return out;
 }

@@ -15,6 +15,9 @@ namespace muster::agent {
 std::vector<wire::Part> dimmsOf(std::string_view smbios);
 /// The product's name in a PCI device's vital product data; empty when there is none.
 std::string vpdName(std::string_view vpd);
+/// The board's serial number there (keyword SN of the read-only fields; PCI 3.0, appendix I); empty
+/// when there is none.
+std::string vpdSerial(std::string_view vpd);
 
 /// All parts of the machine whose / is `root`. NICs' firmware is asked of the kernel only for the
 /// real /.

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
+#include <openssl/hmac.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 
@@ -66,6 +67,17 @@ std::string sha256(std::string_view data) {
 }
 
 std::string sha256Hex(std::string_view data) { return toHex(sha256(data)); }
+
+std::string hmacSha256(std::string_view key, std::string_view message) {
+  std::string out(EVP_MAX_MD_SIZE, '\0');
+  unsigned size = 0;
+  if (!HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+            reinterpret_cast<const unsigned char*>(message.data()), message.size(),
+            reinterpret_cast<unsigned char*>(out.data()), &size))
+    throw std::runtime_error("HMAC-SHA-256 is not to be had of OpenSSL");
+  out.resize(size);
+  return out;
+}
 
 Result<std::string> sha256File(const std::filesystem::path& path) {
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));

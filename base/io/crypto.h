@@ -36,6 +36,9 @@ class Sha256 {
   std::unique_ptr<State> state_;
 };
 
+/// HMAC-SHA-256 (RFC 2104), 32 bytes.
+std::string hmacSha256(std::string_view key, std::string_view message);
+
 std::string toHex(std::string_view bytes);
 std::string toBase64(std::string_view bytes);
 Result<std::string> fromBase64(std::string_view text);

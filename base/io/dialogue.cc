@@ -3,6 +3,7 @@
 
 #include "base/io/files.h"
 #include "base/io/spawn.h"
+#include "base/io/unix_client.h"
 
 #include <fmt/format.h>
 #include <boost/asio/buffer.hpp>
@@ -12,9 +13,7 @@
 #include <boost/asio/write.hpp>
 
 #include <fcntl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -87,20 +86,6 @@ std::unexpected<Error> cannotDial(const std::filesystem::path& path, int number)
   return fail(code, fmt::format("{}: {}", path.string(), std::strerror(number)));
 }
 
-Result<Fd> dialSocket(const std::filesystem::path& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.string().size() >= sizeof address.sun_path)
-    return fail(ErrorCode::InvalidInput, path.string() + " is too long a name for a socket");
-  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
-  Fd line(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-                   0));  // a full queue must not hold up the control thread
-  if (!line.valid() ||
-      ::connect(line.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
-    return cannotDial(path, errno);
-  return line;
-}
-
 Result<Fd> openTerminal(const std::filesystem::path& path) {
   Fd line(::open(path.c_str(), O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
   if (!line.valid()) return cannotDial(path, errno);
@@ -137,7 +122,7 @@ Result<std::unique_ptr<Dialogue>> dialDialogue(asio::any_io_executor executor,
   ignoreBrokenPipes();
   struct stat what{};
   if (::stat(path.c_str(), &what) != 0) return cannotDial(path, errno);
-  auto line = S_ISSOCK(what.st_mode) ? dialSocket(path) : openTerminal(path);
+  auto line = S_ISSOCK(what.st_mode) ? dialUnixSocket(path) : openTerminal(path);
   if (!line) return std::unexpected(std::move(line).error());
   Fd again(::fcntl(line->get(), F_DUPFD_CLOEXEC, 0));
   if (!again.valid()) return cannotDial(path, errno);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // HTTP client on Beast: kept-alive connections per origin, one deadline over each request.
 #include "base/io/http_stream.h"
+#include "base/io/unix_client.h"
 
 #include <fmt/format.h>
 #include <boost/asio/connect.hpp>
@@ -140,7 +141,8 @@ std::chrono::milliseconds left(SteadyTime deadline) {
 
 class BeastClient final : public HttpClient {
  public:
-  explicit BeastClient(TlsTrust trust) : tls_(TlsClient::make(std::move(trust))) {}
+  explicit BeastClient(TlsTrust trust, std::optional<UnixHttpOptions> unix_socket = {})
+      : tls_(TlsClient::make(std::move(trust))), unix_socket_(std::move(unix_socket)) {}
 
   Async<HttpResponse> send(HttpRequest request) override {
     return transfer(std::move(request), {});
@@ -154,9 +156,11 @@ class BeastClient final : public HttpClient {
   Async<HttpResponse> transfer(HttpRequest request, Sink sink);
   Async<void> connect(Exchange* exchange);
   Async<void> handshake(Exchange* exchange);
+  Result<void> dial(Exchange* exchange);
   std::shared_ptr<Connection> takeIdle(const std::string& origin);
 
   Result<std::shared_ptr<TlsClient>> tls_;
+  std::optional<UnixHttpOptions> unix_socket_;
   // Shared with requests in flight, which may outlive the client for the moment in which they are
   // cancelled.
   std::shared_ptr<std::string> fingerprint_ = std::make_shared<std::string>();
@@ -187,6 +191,10 @@ Async<void> BeastClient::connect(Exchange* exchange) {
   auto& idle_connections = asio::use_service<IdleConnections>(context);
   idle_connections.sweep();
   if (std::exchange(watched_by_, &context) != &context) idle_connections.watch(idle_);
+  if (unix_socket_) {
+    exchange->connection = std::make_shared<Connection>(tcp::socket(executor));
+    co_return dial(exchange);
+  }
   CO_TRY(endpoints, co_await resolve(exchange, executor));
   exchange->connection = std::make_shared<Connection>(tcp::socket(executor));
   auto& connection = *exchange->connection;
@@ -202,6 +210,24 @@ Async<void> BeastClient::connect(Exchange* exchange) {
   if (!again) co_return secured;
   auto anew = connect(exchange);  // which offers no session now
   co_return co_await std::move(anew);
+}
+
+/// Asio's operations do not ask for the family of a descriptor (docs/adr/0290).
+Result<void> BeastClient::dial(Exchange* exchange) {
+  TRY(line, dialUnixSocket(unix_socket_->socket));
+  TRY(server, peerCredentials(line.get()));
+  const auto& owners = unix_socket_->owners;
+  if (!owners.empty() && std::ranges::find(owners, server.uid) == owners.end())
+    return fail(
+        Error(ErrorCode::Denied,
+              fmt::format("{} belongs to a program of the user with uid {}, and is not believed",
+                          unix_socket_->socket.string(), server.uid))
+            .because(DialFailure::NotBelieved));
+  error_code error;
+  exchange->connection->stream.socket().assign(tcp::v4(), line.get(), error);
+  if (error) return fail(ErrorCode::Internal, "a Unix socket cannot be used: " + error.message());
+  line.release();
+  return {};
 }
 
 Async<void> BeastClient::handshake(Exchange* exchange) {
@@ -373,6 +399,10 @@ Async<HttpResponse> BeastClient::transfer(HttpRequest request, Sink sink) {
 
 std::unique_ptr<HttpClient> makeHttpClient(TlsTrust trust) {
   return std::make_unique<BeastClient>(std::move(trust));
+}
+
+std::unique_ptr<HttpClient> makeUnixHttpClient(UnixHttpOptions options) {
+  return std::make_unique<BeastClient>(TlsTrust{}, std::move(options));
 }
 
 }  // namespace muster::io

@@ -55,6 +55,11 @@ KeptBoot aboutOf(const fs::path& folder, int number) {
   return boot;
 }
 
+/// Where a piece begins, counted from the boot's first byte: those before it are full.
+std::uint64_t beginOf(int piece) {
+  return piece == 0 ? 0 : kHeadBytes + static_cast<std::uint64_t>(piece - 1) * kTailBytes;
+}
+
 }  // namespace
 
 Result<void> BootLog::openNext() {
@@ -117,6 +122,31 @@ Result<std::string> BootLogArchive::read(int number) const {
       out += "\r\n[muster: what came between is not kept]\r\n";
     out += io::readFile(folder / (kPiece + std::to_string(pieces[i])), kPieceLimit)
                .value_or(std::string());
+  }
+  return out;
+}
+
+Result<BootPart> BootLogArchive::readFrom(int number, std::uint64_t from, std::size_t limit) const {
+  const auto folder = folder_ / std::to_string(number);
+  std::error_code error;
+  if (!fs::is_directory(folder, error))
+    return fail(ErrorCode::NotFound, fmt::format("no boot {} is kept", number));
+  TRY(pieces, numbersIn(folder, kPiece));
+  BootPart out{{}, from, from};
+  for (const int piece : pieces) {
+    const auto begin = beginOf(piece);
+    const auto text = io::readFile(folder / (kPiece + std::to_string(piece)), kPieceLimit)
+                          .value_or(std::string());
+    if (begin + text.size() <= out.next) continue;
+    if (begin > out.next) {
+      if (!out.bytes.empty()) break;  // what comes behind a gap is another part
+      out.from = out.next = begin;
+    }
+    const auto room = limit - out.bytes.size();
+    const auto more = text.substr(static_cast<std::size_t>(out.next - begin), room);
+    out.bytes += more;
+    out.next += more.size();
+    if (out.bytes.size() == limit) break;
   }
   return out;
 }

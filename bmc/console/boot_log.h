@@ -15,6 +15,7 @@
 #include "base/ids.h"
 #include "base/io/files.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -47,6 +48,14 @@ class BootLog {
   int next_ = 0;          ///< file
 };
 
+/// What a boot has said from a place on.
+struct BootPart {
+  std::string bytes;
+  std::uint64_t from = 0;  ///< where they begin; later than what was asked for: what came between
+                           ///< is not kept
+  std::uint64_t next = 0;  ///< the place behind them
+};
+
 struct KeptBoot {
   int number = 0;
   WallTime began{};
@@ -64,6 +73,9 @@ class BootLogArchive {
   Result<std::vector<KeptBoot>> boots() const;
   /// All that is kept of a boot, in order; where something is left out it says so. Errors: NotFound
   Result<std::string> read(int number) const;
+  /// At most `limit` bytes from the place `from` on, counted from the boot's first byte: who
+  /// follows a boot asks again with `next`. Errors: NotFound
+  Result<BootPart> readFrom(int number, std::uint64_t from, std::size_t limit) const;
 
  private:
   std::filesystem::path folder_;

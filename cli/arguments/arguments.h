@@ -17,6 +17,7 @@ namespace muster::cli {
 /// What was typed: the options of all commands, and the one command to run.
 struct Invocation {
   app::Options options = app::defaultOptions();
+  bool asks_server = false;  ///< the command is one that a server can answer
   std::function<int()> run;
 };
 
@@ -45,6 +46,11 @@ AddedCommand<Args> addCommand(CLI::App& parent, const char* name, const char* he
   return {*command, *args};
 }
 
+/// Of commands that ask the site by app::SiteClient; --server is refused for the others.
+inline void asksServer(CLI::App& command, Invocation& call) {
+  command.preparse_callback([&call](std::size_t) { call.asks_server = true; });
+}
+
 /// A word under which other commands stand.
 inline CLI::App& addGroup(CLI::App& parent, const char* name, const char* help) {
   return *parent.add_subcommand(name, help)->require_subcommand(1);
@@ -58,6 +64,7 @@ void addRolloutCommands(CLI::App& app, Invocation& call);
 void addRunCommands(CLI::App& app, Invocation& call);
 void addMonitorCommands(CLI::App& app, Invocation& call);  ///< monitor, quarantine, console, rma
 void addServerCommands(CLI::App& app, Invocation& call);   ///< server, token
+void addNotifyCommands(CLI::App& app, Invocation& call);
 void addUiCommand(CLI::App& app, Invocation& call);
 void addBackupCommands(CLI::App& app, Invocation& call);  ///< backup, restore, store
 void addBmcCommands(CLI::App& app, Invocation& call);

@@ -20,6 +20,23 @@ constexpr const char* kExitCodes =
     "--detailed-exitcode: there are changes); 3 work is left that cannot be done now; 4 another "
     "host has taken over; 5 the state was taken away. docs/commands.md";
 
+void addServerOptions(CLI::App& app, app::Options& options) {
+  app.add_option_function<std::string>(
+      "--server",
+      [&options](const std::string& server) {
+        options.server = server;
+        options.server_given = true;
+      },
+      "The server that is asked: https://HOST:PORT, or its Unix socket (MUSTER_SERVER); default: "
+      "the one that serves this state folder, where one runs");
+  app.add_option("--token-file", options.token_file,
+                 "A file with the token for --server (MUSTER_TOKEN_FILE; MUSTER_TOKEN is the token "
+                 "itself)");
+  app.add_option("--server-ca", options.server_ca,
+                 "The certificate of the site's authority, for --server (MUSTER_SERVER_CA)");
+  app.add_flag("--direct", options.direct, "Ask no server: open the store in this process");
+}
+
 void addGlobalOptions(CLI::App& app, app::Options& options) {
   app.add_option("--inventory,-f", options.inventory, "The inventory (MUSTER_INVENTORY)")
       ->capture_default_str();
@@ -42,6 +59,7 @@ void addGlobalOptions(CLI::App& app, app::Options& options) {
                  "state folder (MUSTER_STORE)");
   app.add_option("--lab", options.lab, "The twin's run folder (MUSTER_LAB)");
   app.add_flag("--json", options.json, "Print machine-readable output");
+  addServerOptions(app, options);
 }
 
 constexpr std::size_t kMaxReasonBytes = 2'000;
@@ -90,6 +108,7 @@ void buildCommandLine(CLI::App& app, Invocation& call, const std::vector<std::st
   addRunCommands(app, call);
   addMonitorCommands(app, call);
   addServerCommands(app, call);
+  addNotifyCommands(app, call);
   addUiCommand(app, call);
   addBmcCommands(app, call);
   addDiscoverCommands(app, call);

@@ -21,6 +21,7 @@ void addPlanAndApply(CLI::App& app, Invocation& call) {
   plan_command.add_flag("--expand", plan_args.expand, kExpand);
   plan_command.add_flag("--detailed-exitcode", plan_args.detailed_exit_code,
                         "Exit with 2 where apply would change something, with 0 where not");
+  asksServer(plan_command, call);
   auto [apply_command, apply_args] = addCommand(
       app, "apply", "Change the nodes until they are as the inventory declares them", call, apply);
   apply_command.add_option("plan", apply_args.plan,
@@ -35,7 +36,7 @@ void addPlanAndApply(CLI::App& app, Invocation& call) {
                   "itself, or pause until somebody resumes it")
       ->check(CLI::IsMember({"continue", "pause"}))
       ->capture_default_str();
-  apply_command.add_flag("--direct", apply_args.direct,
+  apply_command.add_flag("--direct", call.options.direct,
                          "Carry it out in this process, although a monitor serves the site: the "
                          "monitor waits meanwhile");
 }
@@ -64,13 +65,16 @@ void addStatus(CLI::App& app, Invocation& call) {
                           "A row for every node, also where they are many");
   status_command.add_flag("--watch", status_args.watch,
                           "Print again when something changes, until interrupted");
+  asksServer(status_command, call);
   auto [why_command, why_args] = addCommand(
       app, "why", "Explain the state of nodes: expected, observed, evidence, next step", call, why);
   addNodeFilter(why_command, why_args.filter, "node", "Hostlist, or @cluster");
   why_command.require_option(1, 0);
+  asksServer(why_command, call);
   auto [findings_command, findings_args] =
       addCommand(app, "findings", "List open findings: what is wrong, who raised it, what to do",
                  call, findings);
+  asksServer(findings_command, call);
   findings_command.add_option("nodes", findings_args.nodes, "Hostlist, or @cluster; default: all");
   auto* clear = findings_command.add_option(
       "--clear", findings_args.clear,
@@ -84,6 +88,7 @@ void addStatus(CLI::App& app, Invocation& call) {
 void addRecords(CLI::App& app, Invocation& call) {
   auto [events_command, events_args] =
       addCommand(app, "events", "List what has happened", call, events);
+  asksServer(events_command, call);
   events_command.add_option("node", events_args.node, "Only this node");
   events_command.add_option("--limit", events_args.limit, "Only this many, the newest")
       ->capture_default_str();
@@ -127,7 +132,9 @@ void addInventoryCommands(CLI::App& app, Invocation& call) {
   auto& group = addGroup(app, "inventory", "Check and show the declared inventory");
   addCommand(group, "check", "Report every error and warning of the inventory", call,
              inventoryCheck);
-  addCommand(group, "show", "Show the expanded cluster", call, inventoryShow);
+  auto [show, args] = addCommand(group, "show", "Show the expanded cluster", call, inventoryShow);
+  show.add_flag("--ansible", args.ansible,
+                "As a dynamic inventory of Ansible: groups by profile, pool and rack");
   addCommand(group, "schema", "Print the JSON Schema of the inventory", call, inventorySchema);
 }
 

@@ -24,6 +24,7 @@ void addMonitor(CLI::App& app, Invocation& call) {
 void addQuarantine(CLI::App& app, Invocation& call) {
   auto& group =
       addGroup(app, "quarantine", "Keep nodes out of their pools until a person releases them");
+  asksServer(group, call);
   addCommand(group, "list", "List the quarantined nodes: since when, by whom, why", call,
              quarantineList);
   auto [add, add_args] = addCommand(
@@ -42,6 +43,7 @@ void addQuarantine(CLI::App& app, Invocation& call) {
 
 void addPool(CLI::App& app, Invocation& call) {
   auto& group = addGroup(app, "pool", "Show and override what people have drained in schedulers");
+  asksServer(group, call);
   addCommand(group, "holds", "List the nodes that a person has drained, in their words", call,
              poolHolds);
   auto [command, args] = addCommand(

@@ -6,6 +6,7 @@ namespace muster::cli {
 
 void addRunCommands(CLI::App& app, Invocation& call) {
   auto& group = addGroup(app, "run", "Show and steer work that outlives terminals and processes");
+  asksServer(group, call);
   auto [list, list_args] = addCommand(group, "list", "List runs, newest first", call, runList);
   list.add_flag("--open", list_args.open, "Only those that are not over");
   list.add_option("--limit", list_args.limit, "Only this many, the newest")->capture_default_str();

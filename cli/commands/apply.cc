@@ -6,6 +6,7 @@
 #include "app/state_lock.h"
 #include "base/io/files.h"
 #include "base/io/regular_file.h"
+#include "cli/commands/asked_site.h"
 #include "cli/commands/lifecycle.h"
 #include "cli/commands/run.h"
 #include "cli/view/console_progress.h"
@@ -21,15 +22,19 @@ namespace muster::cli {
 int plan(const app::Options& options, const PlanArgs& args) {
   ConsoleProgress progress(options.json, options.json ? ShowEvents::No : ShowEvents::Yes);
   const auto detail = args.expand ? PlanDetail::Nodes : PlanDetail::Grouped;
-  const auto made = app::makePlan(options, {args.nodes, !args.no_refresh}, progress);
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto made = (*site)->plan({args.nodes, !args.no_refresh}, progress);
   if (!made) return report(made.error());
   const auto& plan = made->plan;
   if (options.json)
     std::cout << plan.toJson() << '\n';
   else
-    std::cout << impactText(made->impact) << planText(plan, detail) << bmcTrustText(made->cluster())
+    std::cout << impactText(made->impact) << planText(plan, detail)
+              << (made->live ? bmcTrustText(made->cluster()) : std::string())
               << slownessText(made->slowness);
-  if (!options.json && !plan.empty()) std::cout << gateway::describeProofs(made->cluster());
+  if (!options.json && !plan.empty() && made->live)
+    std::cout << gateway::describeProofs(made->cluster());
   if (!args.out.empty())
     if (const auto written = app::writeOutputFile(options, args.out, plan.toJson()); !written)
       return report(written.error());
@@ -67,7 +72,7 @@ Result<app::ApplyRequest> requestOf(const ApplyArgs& args) {
 }  // namespace
 
 int apply(const app::Options& options, const ApplyArgs& args) {
-  if (!args.direct && args.plan.empty() && app::isMonitorAlive(options.state))
+  if (!options.direct && args.plan.empty() && app::isMonitorAlive(options.state))
     return applyByRun(options, args);
   auto request = requestOf(args);
   if (!request) return report(request.error());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/inventory.h"
 
+#include "inventory/export/ansible.h"
 #include "inventory/inventory.h"
 #include "inventory/model/cluster.h"
 
@@ -14,10 +15,13 @@ int inventoryCheck(const app::Options& options) {
   return loaded.cluster ? kOk : kFailed;
 }
 
-int inventoryShow(const app::Options& options) {
+int inventoryShow(const app::Options& options, const InventoryShowArgs& args) {
   const auto cluster = app::loadCluster(options);
   if (!cluster) return report(cluster.error());
-  std::cout << (options.json ? inventory::toJson(*cluster) : inventory::showText(*cluster));
+  if (args.ansible)
+    std::cout << inventory::ansibleInventory(*cluster);
+  else
+    std::cout << (options.json ? inventory::toJson(*cluster) : inventory::showText(*cluster));
   return kOk;
 }
 

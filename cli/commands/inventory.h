@@ -9,7 +9,10 @@
 namespace muster::cli {
 
 int inventoryCheck(const app::Options& options);
-int inventoryShow(const app::Options& options);
+struct InventoryShowArgs {
+  bool ansible = false;
+};
+int inventoryShow(const app::Options& options, const InventoryShowArgs& args);
 int inventorySchema(const app::Options& options);
 
 }  // namespace muster::cli

@@ -28,7 +28,6 @@ struct ApplyArgs {
   std::string nodes;
   std::filesystem::path plan;  ///< a saved plan
   bool yes = false;            ///< never ask
-  bool direct = false;         ///< by this process, whoever serves the site
   bool expand = false;
   std::string after_restart = "continue";  ///< or "pause": of a run whose host has died
 };

@@ -4,6 +4,7 @@
 #include "app/pool_holds.h"
 #include "base/json_output.h"
 #include "base/printable.h"
+#include "cli/commands/asked_site.h"
 #include "inventory/parse/hostlist.h"
 
 #include <nlohmann/json.hpp>
@@ -28,7 +29,9 @@ int printJson(const std::vector<app::PoolHold>& holds) {
 }  // namespace
 
 int poolHolds(const app::Options& options) {
-  const auto holds = app::poolHolds(options);
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto holds = (*site)->poolHolds();
   if (!holds) return report(holds.error());
   if (options.json) return printJson(holds->holds);
   for (const auto& hold : holds->holds)
@@ -50,7 +53,9 @@ int poolHolds(const app::Options& options) {
 }
 
 int poolOverride(const app::Options& options, const NodesReasonArgs& args) {
-  const auto holds = app::overridePoolHolds(options, args.nodes, args.reason);
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto holds = (*site)->overridePoolHolds(args.nodes, args.reason);
   if (!holds) return report(holds.error());
   if (options.json) return printJson(*holds);
   for (const auto& hold : *holds)

@@ -3,6 +3,7 @@
 #include "app/quarantine.h"
 
 #include "base/json_output.h"
+#include "cli/commands/asked_site.h"
 #include "cli/commands/monitor.h"
 
 #include <nlohmann/json.hpp>
@@ -12,7 +13,9 @@
 namespace muster::cli {
 
 int quarantineList(const app::Options& options) {
-  const auto entries = app::quarantinedNodes(options);
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto entries = (*site)->quarantine();
   if (!entries) return report(entries.error());
   nlohmann::json out = nlohmann::json::array();
   for (const auto& [node, entry] : *entries) {
@@ -31,7 +34,9 @@ int quarantineList(const app::Options& options) {
 }
 
 int quarantineAdd(const app::Options& options, const NodesReasonArgs& args) {
-  const auto added = app::addToQuarantine(options, args.nodes, args.reason);
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto added = (*site)->addToQuarantine(args.nodes, args.reason);
   if (!added) return report(added.error());
   nlohmann::json out = nlohmann::json::array();
   for (const auto& each : *added)
@@ -51,7 +56,9 @@ int quarantineAdd(const app::Options& options, const NodesReasonArgs& args) {
 }
 
 int quarantineRemove(const app::Options& options, const NodeReasonArgs& args) {
-  const auto removed = app::removeFromQuarantine(options, NodeName(args.node), args.reason);
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto removed = (*site)->removeFromQuarantine(NodeName(args.node), args.reason);
   if (!removed) return report(removed.error());
   if (options.json) {
     std::cout << jsonText(nlohmann::json{{"node", args.node}, {"removed", true}}) << "\n";

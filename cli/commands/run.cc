@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/run.h"
 
-#include "app/runs.h"
 #include "base/json_output.h"
+#include "cli/commands/asked_site.h"
 #include "cli/view/run_view.h"
 #include "lifecycle/runs/run_json.h"
 
@@ -14,7 +14,6 @@ namespace muster::cli {
 namespace {
 
 using lifecycle::Run;
-using RunStores = std::unique_ptr<lifecycle::RunStore>;
 
 int show(const app::Options& options, const Result<Run>& run) {
   if (!run) return report(run.error());
@@ -25,13 +24,10 @@ int show(const app::Options& options, const Result<Run>& run) {
   return kOk;
 }
 
-/// What the others of this kind do, on the run of the arguments.
-int change(const app::Options& options, const std::string& id,
-           Result<Run> (*use_case)(lifecycle::RunStore&, const std::string&,
-                                   const lifecycle::RunActor&, WallTime)) {
-  const auto runs = app::openRunStore(options);
-  if (!runs) return report(runs.error());
-  return show(options, use_case(**runs, id, app::localActor(), SystemClock().now()));
+int say(const app::Options& options, const std::string& id, app::RunWord word) {
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  return show(options, (*site)->say(id, word));
 }
 
 /// The plan of the run, where it has that one or none is named.
@@ -43,9 +39,9 @@ std::string planMeant(const Run& run, const std::string& named) {
 }  // namespace
 
 int runList(const app::Options& options, const RunListArgs& args) {
-  const auto runs = app::openRunStore(options);
-  if (!runs) return report(runs.error());
-  const auto listed = app::listRuns(**runs, {.open_only = args.open, .limit = args.limit});
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto listed = (*site)->runs({.open_only = args.open, .limit = args.limit});
   if (!listed) return report(listed.error());
   if (!options.json) {
     std::cout << runTable(*listed);
@@ -58,50 +54,51 @@ int runList(const app::Options& options, const RunListArgs& args) {
 }
 
 int runShow(const app::Options& options, const RunArgs& args) {
-  const auto runs = app::openRunStore(options);
-  if (!runs) return report(runs.error());
-  return show(options, app::readRun(**runs, args.id));
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  return show(options, (*site)->run(args.id));
 }
 
 int runFollow(const app::Options& options, const RunArgs& args) {
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
   ApplyProgress progress(options.json, false, PlanDetail::Grouped);
-  return followRun(options, args.id, progress);
+  return followRun(options, **site, args.id, progress);
 }
 
 int runCancel(const app::Options& options, const RunArgs& args) {
-  return change(options, args.id, app::cancelRun);
+  return say(options, args.id, app::RunWord::Cancel);
 }
 int runPause(const app::Options& options, const RunArgs& args) {
-  return change(options, args.id, app::pauseRun);
+  return say(options, args.id, app::RunWord::Pause);
 }
 int runResume(const app::Options& options, const RunArgs& args) {
-  return change(options, args.id, app::resumeRun);
+  return say(options, args.id, app::RunWord::Resume);
 }
 
 int runApprove(const app::Options& options, const RunApproveArgs& args) {
-  const auto runs = app::openRunStore(options);
-  if (!runs) return report(runs.error());
-  const auto run = app::readRun(**runs, args.id);
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto run = (*site)->run(args.id);
   if (!run) return report(run.error());
   const auto hash = planMeant(*run, args.plan);
-  const auto actor = app::localActor();
-  const auto now = SystemClock().now();
-  const bool confirms = run->apply.confirm && actor.principal == run->asked_by.principal;
-  return show(options, confirms ? app::confirmRun(**runs, args.id, hash, actor, now)
-                                : app::approveRun(**runs, args.id, hash, actor, now));
+  const auto who = (*site)->principal();
+  if (!who) return report(who.error());
+  const bool confirms = run->apply.confirm && *who == run->asked_by.principal;
+  return show(options,
+              confirms ? (*site)->confirmRun(args.id, hash) : (*site)->approveRun(args.id, hash));
 }
 
 int runOverride(const app::Options& options, const RunOverrideArgs& args) {
-  const auto runs = app::openRunStore(options);
-  if (!runs) return report(runs.error());
-  const auto run = app::readRun(**runs, args.id);
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto run = (*site)->run(args.id);
   if (!run) return report(run.error());
-  return show(options, app::overrideRun(**runs, args.id, planMeant(*run, args.plan), args.reason,
-                                        app::localActor(), SystemClock().now()));
+  return show(options, (*site)->overrideRun(args.id, planMeant(*run, args.plan), args.reason));
 }
 
 int runAcknowledge(const app::Options& options, const RunArgs& args) {
-  return change(options, args.id, app::acknowledgeRun);
+  return say(options, args.id, app::RunWord::Acknowledge);
 }
 
 }  // namespace muster::cli

@@ -2,7 +2,7 @@
 // run: work that outlives this process.
 #pragma once
 
-#include "app/options.h"
+#include "app/site_client.h"
 #include "cli/commands/lifecycle.h"
 #include "cli/view/console_progress.h"
 
@@ -39,6 +39,7 @@ int runAcknowledge(const app::Options& options, const RunArgs& args);
 /// apply as a run of whoever serves the site: submits it, and follows it.
 int applyByRun(const app::Options& options, const ApplyArgs& args);
 /// Shows a run until it ends. Ctrl-C stops the following only, and says how to go on.
-int followRun(const app::Options& options, const std::string& id, ApplyProgress& progress);
+int followRun(const app::Options& options, app::SiteClient& site, const std::string& id,
+              ApplyProgress& progress);
 
 }  // namespace muster::cli

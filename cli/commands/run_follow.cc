@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run, shown as `apply` shows its own work.
 #include "app/apply.h"
-#include "app/runs.h"
+#include "app/embedded_site.h"
 #include "base/json_output.h"
 #include "cli/commands/run.h"
 #include "cli/view/run_view.h"
@@ -38,14 +38,13 @@ void hearInterrupt() {
 
 class Follower {
  public:
-  Follower(lifecycle::RunStore& runs, lifecycle::Store& store, std::string id,
-           ApplyProgress& progress)
-      : runs_(runs), store_(store), id_(std::move(id)), progress_(progress) {}
+  Follower(app::SiteClient& site, std::string id, ApplyProgress& progress)
+      : site_(site), id_(std::move(id)), progress_(progress) {}
 
   Result<Run> toItsEnd() {
     const auto began = std::chrono::steady_clock::now();
     for (;;) {
-      TRY(part, app::followRun(runs_, store_, id_, after_, kEventsAtOnce));
+      TRY(part, site_.followRun(id_, after_, kEventsAtOnce));
       TRY_OK(showPlan(part.run));
       for (const auto& event : part.events) progress_.onEvent(event);
       const bool is_behind = part.next != after_ && !part.events.empty();
@@ -67,11 +66,10 @@ class Follower {
   Result<void> showPlan(const Run& run) {
     if (!run.impact || run.plan_hash == shown_) return {};
     shown_ = run.plan_hash;
-    lifecycle::Plan plan;
-    TRY(kept, runs_.plan(id_));
-    if (kept && kept->hash == run.plan_hash)
-      if (auto read = lifecycle::Plan::fromJson(kept->json)) plan = std::move(*read);
-    progress_.onImpact(plan, *run.impact);
+    auto kept = site_.planOfRun(id_);
+    if (!kept && kept.error().code() != ErrorCode::Corrupt) return std::unexpected(kept.error());
+    const bool is_it = kept && *kept && (*kept)->hash() == run.plan_hash;
+    progress_.onImpact(is_it ? **kept : lifecycle::Plan(), *run.impact);
     return {};
   }
 
@@ -83,8 +81,8 @@ class Follower {
     }
     if (run.state != RunState::NeedsApproval || run.plan_hash == answered_) return {};
     answered_ = run.plan_hash;
-    const auto actor = app::localActor();
-    const bool is_mine = actor.principal == run.asked_by.principal;
+    TRY(who, site_.principal());
+    const bool is_mine = who == run.asked_by.principal;
     const bool is_terminal = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
     const bool is_agreed = lifecycle::approvalsOf(run) > 0;
     if (!run.apply.confirm || !is_mine || !is_terminal || is_agreed) {
@@ -92,9 +90,7 @@ class Follower {
       return {};
     }
     const bool may = progress_.mayApply(*run.impact);
-    const auto now = SystemClock().now();
-    auto said = may ? app::confirmRun(runs_, id_, run.plan_hash, actor, now)
-                    : app::cancelRun(runs_, id_, actor, now);
+    auto said = may ? site_.confirmRun(id_, run.plan_hash) : site_.say(id_, app::RunWord::Cancel);
     if (!said) return std::unexpected(said.error());
     if (!may) interrupted = 0;
     if (said->state == RunState::NeedsApproval)
@@ -102,8 +98,7 @@ class Follower {
     return {};
   }
 
-  lifecycle::RunStore& runs_;
-  lifecycle::Store& store_;
+  app::SiteClient& site_;
   const std::string id_;
   ApplyProgress& progress_;
   std::int64_t after_ = 0;
@@ -112,23 +107,21 @@ class Follower {
   WallTime told_until_{};
 };
 
-void showStages(const app::Options& options, lifecycle::Store& store, WallTime since) {
+void showStages(const app::Options& options, WallTime since) {
   const auto live = app::effectiveCluster(options);
-  if (!live) return;
-  const auto stages = app::stageTimes((*live)->cluster(), store, since);
+  const auto store = app::openStoreForReading(options);
+  if (!live || !store) return;
+  const auto stages = app::stageTimes((*live)->cluster(), **store, since);
   if (!stages) return;
   if (const auto table = stageTable(*stages); !table.empty()) std::cout << "\n" << table;
 }
 
 }  // namespace
 
-int followRun(const app::Options& options, const std::string& id, ApplyProgress& progress) {
-  auto runs = app::openRunStore(options);
-  if (!runs) return report(runs.error());
-  auto store = app::openStoreForReading(options);
-  if (!store) return report(store.error());
+int followRun(const app::Options& options, app::SiteClient& site, const std::string& id,
+              ApplyProgress& progress) {
   hearInterrupt();
-  Follower follower(**runs, **store, id, progress);
+  Follower follower(site, id, progress);
   const auto run = follower.toItsEnd();
   progress.finish();
   if (!run) return report(run.error());
@@ -143,7 +136,7 @@ int followRun(const app::Options& options, const std::string& id, ApplyProgress&
     std::cout << jsonText(nlohmann::json{{"run", toJson(*run)}}) << '\n';
   else
     std::cout << runEndText(*run);
-  if (!options.json) showStages(options, **store, run->asked_at);
+  if (!options.json && site.isEmbedded()) showStages(options, run->asked_at);
   return exitCodeOf(run->state);
 }
 
@@ -166,7 +159,8 @@ int applyByRun(const app::Options& options, const ApplyArgs& args) {
   runs->reset();
   ApplyProgress progress(options.json, args.yes,
                          args.expand ? PlanDetail::Nodes : PlanDetail::Grouped);
-  return followRun(options, run->id, progress);
+  app::EmbeddedSite site(options);
+  return followRun(options, site, run->id, progress);
 }
 
 }  // namespace muster::cli

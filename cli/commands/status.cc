@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // status, why, events, history: what the store knows.
 #include "app/status.h"
-#include "app/runs.h"
 
 #include "app/records.h"
 #include "base/printable.h"
+#include "cli/commands/asked_site.h"
 #include "cli/commands/lifecycle.h"
 #include "cli/view/common_text.h"
 #include "cli/view/progress.h"
@@ -49,33 +49,27 @@ std::string monitorText(const app::SiteStatus& site) {
   return out + leaderText(site);
 }
 
-/// What admins have let begin against the inventory, until somebody acknowledges it.
-std::string overridesText(const app::Options& options) {
-  const auto runs = app::openRunStore(options);
-  const auto loud = runs ? app::loudOverrides(**runs) : Result<std::vector<std::string>>();
+std::string overridesText(const app::SiteStatus& site) {
   std::string out;
-  if (!runs || !loud)
-    return fmt::format("OVERRIDES: cannot be read: {}\n",
-                       printable(!runs ? runs.error().str() : loud.error().str()));
-  for (const auto& line : *loud) out += fmt::format("OVERRIDE: {}\n", printable(line));
+  for (const auto& line : site.overrides) out += fmt::format("OVERRIDE: {}\n", printable(line));
   return out;
 }
 
 }  // namespace
 
 int status(const app::Options& options, const StatusArgs& args) {
-  auto reader = app::StatusReader::open(options);
-  if (!reader) return report(reader.error());
+  const auto asked = askedSite(options);
+  if (!asked) return report(asked.error());
   const auto detail = args.expand ? StatusDetail::Nodes : StatusDetail::Auto;
   const bool redraws = args.watch && !options.json && ::isatty(STDOUT_FILENO) == 1;
   std::string shown;
   bool stopped = false;  // the monitor's circuit breaker: the exit status says so too
   do {
-    const auto site = reader->read(args.filter);
+    const auto site = (*asked)->status(args.filter);
     if (!site) return report(site.error());
     stopped = site->monitor.tripped;
     if (options.json && stopped) std::cerr << site->monitor.text;
-    const auto overrides = overridesText(options);
+    const auto overrides = overridesText(*site);
     if (options.json && !overrides.empty()) std::cerr << overrides;
     const auto text = options.json ? statusJson(site->nodes)
                                    : statusText(site->nodes, SystemClock().now(), detail) +
@@ -115,7 +109,9 @@ int whySeveral(const app::Options& options, const std::vector<lifecycle::Explana
 }  // namespace
 
 int why(const app::Options& options, const WhyArgs& args) {
-  const auto explained = app::explainSubjects(options, args.filter, kMaxExplained);
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto explained = (*site)->explain(args.filter, kMaxExplained);
   if (!explained) return report(explained.error());
   if (explained->size() != 1) return whySeveral(options, *explained);
   const auto& only = explained->front();
@@ -124,7 +120,9 @@ int why(const app::Options& options, const WhyArgs& args) {
 }
 
 int events(const app::Options& options, const EventsArgs& args) {
-  const auto found = app::lastEvents(options, args.node, args.limit);
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto found = (*site)->lastEvents(args.node, args.limit);
   if (!found) return report(found.error());
   for (const auto& event : *found)
     std::cout << (options.json ? toJson(event) : eventLine(event)) << '\n';

@@ -35,6 +35,7 @@ struct Cluster {
   Held<LabSpec> lab;
   Held<CertificatePolicy> certificates;
   Held<MonitorPolicy> monitor;
+  Section<NotificationReceiver> notifications;
   Held<Limits> limits;
   Parts<ApprovalRule> approvals;
   Section<Rack> racks;

@@ -96,6 +96,7 @@ struct Limits;
 struct LoadedChange;
 struct MaintenanceWindow;
 struct MonitorPolicy;
+struct NotificationReceiver;
 struct MountedSystem;
 struct Network;
 struct Node;

@@ -24,6 +24,7 @@
 #include "inventory/model/networks.h"
 #include "inventory/model/node.h"
 #include "inventory/model/node_network.h"
+#include "inventory/model/notifications.h"
 #include "inventory/model/pools.h"
 #include "inventory/model/profile.h"
 #include "inventory/model/racks.h"

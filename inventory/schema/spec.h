@@ -180,6 +180,7 @@ const ObjectSpec* poolSpec();
 const ObjectSpec* approvalSpec();
 const ObjectSpec* maintenanceSpec();
 const ObjectSpec* monitorSpec();
+const ObjectSpec* notificationSpec();
 const ObjectSpec* fileSystemSpec();
 const ObjectSpec* discoverySpec();
 const ObjectSpec* secretSpec();

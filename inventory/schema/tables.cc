@@ -406,6 +406,23 @@ ObjectSpec make_rackSpec() {
 }
 MUSTER_SPEC(rackSpec)
 
+ObjectSpec make_partPolicySpec() {
+  const auto change = choice({"all-gates", "quick-gates", "nothing"});
+  return Table<PartPolicy>("part-policy", "parts",
+                           "What a node must pass again when parts of a kind were changed. "
+                           "all-gates: every gate of its profile; quick-gates: those of level "
+                           "quick, or every gate where there is none; nothing: a certificate is "
+                           "not bound to them.")
+      .optional("hca", &PartPolicy::hca, change, "RDMA adapters, by the serial of the board.")
+      .optional("dimm", &PartPolicy::dimm, change, "Memory modules, by slot and serial.")
+      .optional("nvswitch", &PartPolicy::nvswitch, change, "NVSwitches, by UUID.")
+      .optional("nvme", &PartPolicy::nvme, change, "NVMe disks, by serial.")
+      .optional("bmc", &PartPolicy::bmc, change, "The BMC, by the GUID that IPMI says.")
+      .printsAlways()
+      .spec();
+}
+MUSTER_SPEC(partPolicySpec)
+
 ObjectSpec make_certificatesSpec() {
   return Table<CertificatePolicy>("certificates", "certificates",
                                   "How long a node's certificate is good for.")
@@ -414,6 +431,8 @@ ObjectSpec make_certificatesSpec() {
       .optional("may_override", &CertificatePolicy::may_override, listOf(text(kUserName)),
                 "Users who may give a node a certificate by their word, for three days at most "
                 "(`muster cert override`); absent: nobody.")
+      .optional("parts", &CertificatePolicy::parts, object(partPolicySpec),
+                "What a change of parts asks for; docs/certificates.md.")
       .printsAlways({"lifetime_hours"})
       .spec();
 }
@@ -499,6 +518,8 @@ ObjectSpec make_clusterSpec() {
           &Cluster::certificates);
   section(table, "monitor", false, object(monitorSpec), "The long-running controller.",
           &Cluster::monitor);
+  section(table, "notifications", false, mapOf(object(notificationSpec), kEntryName),
+          "Who outside is told what happens, by name.", &Cluster::notifications);
   section(table, "limits", false, object(limitsSpec), "How much at once.", &Cluster::limits);
   section(table, "approvals", false, listOf(object(approvalSpec), 1),
           "Who must agree to a run besides its author.", &Cluster::approvals);

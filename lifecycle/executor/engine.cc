@@ -128,20 +128,26 @@ class Observation {
       text += (i == 0 ? "" : ", ") + changes[i];
     if (changes.size() > kMaxChangesTold)
       text += fmt::format(" and {} more", changes.size() - kMaxChangesTold);
-    services_.emit(Event{0, {}, EventKind::Observed, subject, "", text});
+    told_.push_back(Event{0, {}, EventKind::Observed, subject, "", text});
   }
 
   void flush() {
     auto batch = std::exchange(batch_, {});
+    const auto told = std::exchange(told_, {});
     if (batch.empty() || trouble_) return;
-    if (auto stored = services_.store.putFacts(batch); !stored)
+    if (auto stored = services_.store.putFacts(batch); !stored) {
       trouble_ = std::move(stored).error().within("storing what was observed");
+      return;
+    }
+    // Behind the facts: whoever follows the log reads them when it names the node.
+    for (const auto& event : told) services_.emit(event);
   }
 
   const Services& services_;
   FactSet& facts_;
   async::Semaphore slots_;
   std::vector<Fact> batch_;
+  std::vector<Event> told_;  ///< of what is in the batch
   std::optional<Error> trouble_;
 };
 

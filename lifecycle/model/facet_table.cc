@@ -90,6 +90,9 @@ constexpr std::array kFacets = {
     FacetRow{"discovery", "discovery"},
     FacetRow{"hw.", "provision", Stage::None, seconds(0), seconds(0), kNotRecoverable,
              Revalidation::Gates},
+    FacetRow{"hw.part.", "provision", Stage::None, seconds(0), seconds(0), kNotRecoverable,
+             Revalidation::Policy},
+    FacetRow{"gate-parts.", "validate"},
 };
 
 constexpr std::array kStages = {

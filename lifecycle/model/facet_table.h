@@ -15,6 +15,7 @@ enum class Revalidation {
   None,
   Certificate,  ///< the certificate names the value, and is void when it moves
   Gates,        ///< the same, and the gates' passes are worth nothing either
+  Policy,       ///< what `certificates.parts` of the inventory says of this kind of part
 };
 
 struct FacetRow {

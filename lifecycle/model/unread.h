@@ -28,6 +28,7 @@ struct Unread {
   std::string text;                   ///< of the error
   WallTime since{};                   ///< the first look that failed
   std::optional<WallTime> last_read;  ///< the newest fact of it
+  friend bool operator==(const Unread&, const Unread&) = default;
 };
 /// What of the subject is stale, by name. What was read after the look that failed is not.
 std::vector<Unread> unreadOf(const FactSet& facts, const Subject& subject);

@@ -196,7 +196,6 @@ nodes:
   app::SiteFolder site_;
   std::unique_ptr<ApiServer> server_;
 
- private:
   void record(const Ask& what, const Said& said) {
     answers_ += jsonText(nlohmann::json{{"method", what.method},
                                         {"target", what.target},
@@ -205,6 +204,8 @@ nodes:
                                         {"body", said.json}}) +
                 "\n";
   }
+
+ private:
   std::string answers_;
 };
 

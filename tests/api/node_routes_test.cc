@@ -35,5 +35,14 @@ TEST_F(ApiNodes, filtersAndPagesOfNodes) {
   EXPECT_EQ(get("/findings?severity=error").status, 200);
 }
 
+TEST_F(ApiNodes, anErasureThatNeverWasIsSaidSo) {
+  fill();
+  start();
+  const auto said = get("/nodes/gpu001/erasure");
+  EXPECT_EQ(said.status, 404);
+  EXPECT_EQ(said.json["detail"], "gpu001 was never erased: there is no report");
+  EXPECT_EQ(get("/nodes/gpu999/erasure").status, 404);
+}
+
 }  // namespace
 }  // namespace muster::api

@@ -39,6 +39,8 @@ TEST_F(ApiDescription, namesEveryOperationOnce) {
       EXPECT_FALSE(operation["summary"].get<std::string>().empty()) << path;
     }
   EXPECT_GT(ids.size(), 40u);
+  EXPECT_TRUE(ids.contains("postSession"));
+  EXPECT_TRUE(ids.contains("deleteSession"));
 }
 
 TEST_F(ApiDescription, metricsAreWhatPrometheusReads) {

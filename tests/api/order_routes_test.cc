@@ -99,5 +99,30 @@ TEST_F(ApiOrders, theSameOrderAgainIsAnsweredAndNotDoneAgain) {
   EXPECT_EQ(get("/quarantine").items().size(), 1u);
 }
 
+TEST_F(ApiOrders, anOrderForSomethingThatHasChangedIsNotCarriedOut) {
+  fill();
+  start();
+  const auto order = [&](const std::string& resource, const nlohmann::json& body,
+                         const std::string& etag) {
+    return ask({.method = "POST",
+                .target = "/api/v1" + resource,
+                .headers = {"Content-Type: application/json", "If-Match: " + etag},
+                .body = jsonText(body)});
+  };
+  const nlohmann::json held = {{"nodes", "gpu001"}, {"reason", "PSU"}};
+  const auto seen = get("/quarantine").header("ETag");
+  EXPECT_EQ(order("/quarantine", held, seen).status, 200);
+  const auto late = order("/quarantine/gpu001/remove", {{"reason", "mine"}}, seen);
+  EXPECT_EQ(late.status, 412);
+  EXPECT_EQ(late.json["code"], "conflict");
+  EXPECT_EQ(get("/quarantine").items().size(), 1u);
+  EXPECT_EQ(order("/quarantine/gpu001/remove", {{"reason", "replaced"}},
+                  "\"other\", " + get("/quarantine").header("ETag"))
+                .status,
+            204);
+  EXPECT_EQ(order("/quarantine", held, "*").status, 200);
+  EXPECT_EQ(order("/runs/r-nothing/cancel", nlohmann::json::object(), seen).status, 404);
+}
+
 }  // namespace
 }  // namespace muster::api

@@ -31,6 +31,20 @@ TEST(PageSession, authorizationCountsBeforeTheCookie) {
   EXPECT_EQ(shownToken(request("GET", {})), "");
 }
 
+TEST(PageSession, theSchemeIsWrittenAsClientsLike) {
+  const auto shown = [](const std::string& text) {
+    auto asked = request("GET", {{"Authorization", text}});
+    asked.peer = io::PeerCredentials{};
+    return std::string(shownToken(asked));
+  };
+  EXPECT_EQ(shown("bearer muster_x"), "muster_x");
+  EXPECT_EQ(shown("BEARER   muster_x "), "muster_x");
+  EXPECT_EQ(shown("Bearer"), "Bearer") << "something was shown: it is not the peer who asks";
+  EXPECT_EQ(shown("Bearer   "), "Bearer");
+  EXPECT_EQ(shown("Basic YTpi"), "Basic YTpi");
+  EXPECT_EQ(shown("BearerX muster_x"), "BearerX muster_x");
+}
+
 TEST(PageSession, theUnixSocketTakesNoCookie) {
   auto asked = request("GET", {{"Cookie", kCookie}});
   asked.peer = io::PeerCredentials{};

@@ -86,12 +86,14 @@ TEST_F(Api, saysWhatIsWrongWithARequest) {
   expect("/nodes?nodes=gpu%5B0000000-9999999%5D", 400, "invalid-input", "");
   expect("/nodes?nodse=gpu001", 400, "invalid-input", "nodse");
   expect("/nodes?limit=0", 400, "invalid-input", "limit");
+  expect("/nodes?limit=1&limit=2", 400, "invalid-input", "given twice");
+  expect("/nodes?limit=1&l%69mit=2", 400, "invalid-input", "given twice");
   expect("/nodes?limit=99999999999999999999", 400, "invalid-input", "limit");
   expect("/nodes?cursor=nobody", 400, "invalid-input", "cursor");
   expect("/findings?cursor=-1", 400, "invalid-input", "cursor");
   expect("/nodes/gpu999", 404, "not-found", "gpu999");
   expect("/nodes/gpu999/why", 404, "not-found", "gpu999");
-  expect("/nothing", 404, "not-found", "no such resource");
+  expect("/nothing", 404, "unknown-resource", "no such resource");
   const auto wrong = ask({.method = "DELETE", .target = "/api/v1/nodes"});
   EXPECT_EQ(wrong.status, 405);
   EXPECT_EQ(wrong.header("Allow"), "GET");

@@ -133,5 +133,24 @@ TEST_F(InspectionTest, factsNameTheHardware) {
                                    Pair("hw.gpu.2", "absent")));
 }
 
+TEST_F(InspectionTest, partsAreListedBySerialAndMemoryBySlot) {
+  hardware.parts = {{"dimm", "A2", "M321", "S2", "", 5},
+                    {"dimm", "A1", "M321", "S1", "", 5},
+                    {"nvme", "0000:02:00.0", "PM9A3", "N2", "", 5},
+                    {"nvme", "0000:01:00.0", "PM9A3", "", "", 5},
+                    {"hca", "0000:18:00.1", "ConnectX-7", "MT22", "", 0},
+                    {"hca", "0000:18:00.0", "ConnectX-7", "MT22", "", 0},
+                    {"nic", "0000:18:00.0", "ConnectX-7", "aa:bb:cc:00:00:01", "", 0},
+                    {"bmc", "ipmi_bmc.0", "0x000000:0x0000", "", "1.2", 0}};
+  auto facts = hardwareFacts(node, profile, hardware);
+  EXPECT_EQ(facts["hw.part.dimm"], "A1=S1, A2=S2");
+  EXPECT_EQ(facts["hw.part.nvme"], "N2, without serial: PM9A3");
+  EXPECT_EQ(facts["hw.part.hca"], "MT22") << "two functions of one board";
+  EXPECT_FALSE(facts.contains("hw.part.bmc")) << "without a serial nothing is known";
+  EXPECT_FALSE(facts.contains("hw.part.nic")) << "its address may be a bond's";
+  std::swap(hardware.parts[0].place, hardware.parts[1].place);
+  EXPECT_EQ(hardwareFacts(node, profile, hardware)["hw.part.dimm"], "A1=S2, A2=S1");
+}
+
 }  // namespace
 }  // namespace muster::provision

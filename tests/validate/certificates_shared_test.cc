@@ -68,7 +68,7 @@ class SharedCertificates : public testing::TestWithParam<std::string> {
     Certificate out;
     out.node = node;
     out.scope_hash = validationScopeHash(cluster_, *cluster_.findNode(node), facts);
-    out.bound = boundFacts(node, facts);
+    out.bound = boundFacts(*cluster_.certificates, node, facts);
     out.inventory_digest = declarationDigest(cluster_, *cluster_.findNode(node));
     out.proven_at = clock_.now();
     return out;

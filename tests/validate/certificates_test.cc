@@ -46,7 +46,7 @@ class Certificates : public testing::Test {
     Certificate c;
     c.node = kNode;
     c.scope_hash = validationScopeHash(cluster_, cluster_.nodes[0], facts);
-    c.bound = boundFacts(kNode, facts);
+    c.bound = boundFacts(*cluster_.certificates, kNode, facts);
     c.inventory_digest = declarationDigest(cluster_, cluster_.nodes[0]);
     c.proven_at = proven_at_;
     return *certificates_->issue(c);
@@ -94,6 +94,36 @@ TEST_F(Certificates, aNewGpuVoidsIt) {
 TEST_F(Certificates, aForgottenFactVoidsIt) {
   issue();
   ASSERT_TRUE(store_->forgetFacts(Subject(kNode), {FacetName("image")}));
+  EXPECT_NE(voidBecause().find("is unknown now"), std::string::npos);
+}
+
+TEST_F(Certificates, changedPartsVoidItByNameAndThePolicyDecidesWhich) {
+  see("hw.part.dimm", "A1=S1, A2=S2");
+  see("hw.part.nvme", "N1, N2");
+  cluster_.certificates->parts.nvme = inventory::PartChange::Nothing;
+  const auto issued = issue();
+  EXPECT_TRUE(issued.bound.contains("hw.part.dimm"));
+  EXPECT_FALSE(issued.bound.contains("hw.part.nvme"));
+  see("hw.part.nvme", "N1, N9");
+  EXPECT_EQ(voidBecause(), "");
+  see("hw.part.dimm", "A1=S1, A2=S9");
+  EXPECT_EQ(voidBecause(), "parts (dimm) were changed since it was signed: A2=S2 gone; A2=S9 new");
+  see("hw.part.dimm", "A1=S1");
+  EXPECT_EQ(voidBecause(), "parts (dimm) were changed since it was signed: A2=S2 gone");
+  cluster_.certificates->parts.dimm = inventory::PartChange::Nothing;
+  EXPECT_EQ(voidBecause(), "") << "the site no longer binds them";
+}
+
+TEST_F(Certificates, anAgentThatSeesMoreVoidsNothing) {
+  issue();
+  see("hw.part.hca", "MT2242X00001");
+  EXPECT_EQ(voidBecause(), "") << "signed before anybody knew of adapters";
+}
+
+TEST_F(Certificates, aListOfPartsThatWasForgottenVoidsItAsAnyFactDoes) {
+  see("hw.part.hca", "MT2242X00001");
+  issue();
+  ASSERT_TRUE(store_->forgetFacts(Subject(kNode), {FacetName("hw.part.hca")}));
   EXPECT_NE(voidBecause().find("is unknown now"), std::string::npos);
 }
 
@@ -207,7 +237,7 @@ TEST_F(Certificates, anOverrideSaysWhoAndWhyAndDoesNotLiveLong) {
   const auto facts = *store_->facts();
   Certificate word;
   word.node = kNode;
-  word.bound = boundFacts(kNode, facts);
+  word.bound = boundFacts(*cluster_.certificates, kNode, facts);
   word.inventory_digest = declarationDigest(cluster_, cluster_.nodes[0]);
   word.proven_at = clock_.now();
   word.override_by = "ann@host", word.override_reason = "spare until Friday";

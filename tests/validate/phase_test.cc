@@ -70,7 +70,8 @@ TEST_F(ValidatePhaseTest, aCertificateIsForWhatIsMounted) {
   FactSet facts;
   facts.put(
       {Subject(NodeName("n1")), FacetName("storage.home"), "mounted:0a", clock_.now(), "", ""});
-  EXPECT_EQ(boundFacts(NodeName("n1"), facts).at("storage.home"), "mounted:0a");
+  EXPECT_EQ(boundFacts(*cluster_.certificates, NodeName("n1"), facts).at("storage.home"),
+            "mounted:0a");
 }
 
 TEST_F(ValidatePhaseTest, allPassedIsAPass) {
@@ -376,6 +377,112 @@ TEST_F(ValidatePhaseTest, aRevokedCertificateTakesThePassesBeforeItWithIt) {
   const auto seen = wait(phase_->observe(Subject(NodeName("n1"))));
   ASSERT_EQ(seen->size(), 2u);
   EXPECT_TRUE(seen->at(1).value.starts_with("expired:"));
+}
+
+/// What a fleet goes through when a crew has replaced parts: burn-in is long, collective is quick.
+class ReplacedParts : public ValidatePhaseTest {
+ protected:
+  ReplacedParts() {
+    cluster_.gates["burn-in"].level = inventory::GateLevel::Long;
+    bootWithRdma("n2");
+    agents_.answer(TaskKind::RunChecks,
+                   [](const NodeName&, const wire::AgentTask& task) -> Result<std::string> {
+                     std::vector<std::pair<std::string, std::string>> rows;
+                     for (const auto& check : nlohmann::json::parse(task.params).at("checks"))
+                       rows.emplace_back(check.at("id").get<std::string>(), "pass");
+                     return results(rows);
+                   });
+    pairsFailWith("");
+    see("hw.part.dimm", "A1=S1, A2=S2");
+    see("hw.part.nvme", "N1, N2");
+  }
+  void see(const std::string& facet, const std::string& value) {
+    const Fact fact{Subject(kNode), FacetName(facet), value, clock_.now(), "test", ""};
+    ASSERT_TRUE(store_->putFacts({fact}));
+    context_.known.put(fact);
+  }
+  /// As the engine does it: act, verify, keep.
+  void pass(const std::string& facet) {
+    context_.id = facet + toString(clock_.now());
+    const auto outcome = actToEnd(facet);
+    ASSERT_TRUE(outcome) << outcome.error().str();
+    ASSERT_TRUE(std::holds_alternative<Done>(*outcome))
+        << (std::holds_alternative<Blocked>(*outcome) ? std::get<Blocked>(*outcome).why : "waits");
+    keep(wait(phase_->verify(action(facet))));
+  }
+  void keep(const Result<std::vector<Fact>>& facts) {
+    ASSERT_TRUE(facts);
+    ASSERT_TRUE(store_->putFacts(*facts));
+    for (const auto& fact : *facts) context_.known.put(fact);
+  }
+  void passAll() {
+    for (const char* facet : {"gate.burn-in", "gate.collective", "certificate"}) pass(facet);
+    clock_.advance(std::chrono::seconds(60));
+  }
+  /// What is to be done next, of what was observed anew.
+  std::vector<std::string> open() {
+    keep(wait(phase_->observe(Subject(kNode))));
+    std::vector<std::string> out;
+    for (const auto& goal : phase_->goals(cluster_, Subject(kNode), context_.known))
+      if (context_.known.value(Subject(kNode), goal.facet.facet) != goal.want)
+        out.push_back(goal.facet.facet.str());
+    return out;
+  }
+
+  const NodeName kNode{"n1"};
+};
+
+TEST_F(ReplacedParts, aDiskAsksForTheQuickGateOnlyAndMemoryForAll) {
+  using Facets = std::vector<std::string>;
+  passAll();
+  EXPECT_EQ(open(), Facets{});
+  see("hw.part.nvme", "N1, N9");
+  EXPECT_EQ(open(), (Facets{"gate.collective", "certificate"}));
+  pass("gate.collective"), pass("certificate");
+  EXPECT_EQ(open(), Facets{});
+  see("hw.part.dimm", "A1=S1, A2=S9");
+  EXPECT_EQ(open(), (Facets{"gate.burn-in", "gate.collective", "certificate"}));
+  passAll();
+  EXPECT_EQ(open(), Facets{});
+}
+
+TEST_F(ReplacedParts, withoutAQuickGateEveryGateIsRunAgain) {
+  cluster_.gates["collective"].level = inventory::GateLevel::Medium;
+  passAll();
+  see("hw.part.nvme", "N1, N9");
+  EXPECT_EQ(open(), (std::vector<std::string>{"gate.burn-in", "gate.collective", "certificate"}));
+}
+
+TEST_F(ReplacedParts, noCertificateIsSignedBetweenTheChangeAndTheGates) {
+  passAll();
+  see("hw.part.dimm", "A1=S1");
+  // The plan is older than the change: nothing has observed it yet.
+  const auto outcome = act("certificate");
+  ASSERT_TRUE(outcome) << outcome.error().str();
+  ASSERT_TRUE(std::holds_alternative<Blocked>(*outcome));
+  EXPECT_NE(std::get<Blocked>(*outcome).why.find("parts (dimm)"), std::string::npos);
+}
+
+TEST_F(ReplacedParts, aKindThatNoGateSawIsNotBound) {
+  pass("gate.burn-in"), pass("gate.collective");
+  see("hw.part.hca", "MT1");
+  pass("certificate");
+  EXPECT_FALSE((*certificates_->find(kNode))->bound.contains("hw.part.hca"))
+      << "it would be signed again without a gate";
+  EXPECT_TRUE((*certificates_->find(kNode))->bound.contains("hw.part.dimm"));
+  see("hw.part.hca", "MT2");
+  EXPECT_EQ(open(), std::vector<std::string>{});
+}
+
+TEST_F(ReplacedParts, passesFromBeforePartsWereWrittenDownHold) {
+  pass("gate.burn-in"), pass("gate.collective");
+  for (const char* facet : {"gate-parts.burn-in", "gate-parts.collective"}) {
+    ASSERT_TRUE(store_->forgetFacts(Subject(kNode), {FacetName(facet)}));
+    context_.known.forget(Subject(kNode), FacetName(facet));
+  }
+  pass("certificate");
+  see("hw.part.dimm", "A1=S1, A2=S9");
+  EXPECT_EQ(open(), std::vector<std::string>{}) << "an upgrade drains no fleet";
 }
 
 TEST_F(ValidatePhaseTest, anOverrideStandsForTheGatesUntilItIsVoid) {

@@ -14,6 +14,21 @@ const require = createRequire(path.join(process.env.WEB_MODULES || "", "x.js"));
 const { chromium } = require("playwright-core");
 const axe_source = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const kStartMs = 60_000;
+/** WEB_FROM=web: the page's files come from there and not from the server, for work on the page
+ * without a build. What a test says of the server's own answers stays about those. */
+const from_disk = process.env.WEB_FROM || "";
+const kTypes = { ".js": "text/javascript", ".mjs": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".html": "text/html" };
+
+async function servedFromDisk(context, url) {
+  await context.route((asked) => asked.href.startsWith(url) && !asked.pathname.startsWith("/api/"), async (route) => {
+    const name = new URL(route.request().url()).pathname;
+    const file = path.join(from_disk, name === "/" ? "index.html" : name);
+    if (!fs.existsSync(file)) return route.fulfill({ status: 404, body: "" });
+    const headers = name === "/" ? (await route.fetch()).headers() : {};
+    for (const gone of ["content-encoding", "content-length", "etag"]) delete headers[gone];
+    return route.fulfill({ status: 200, headers: { ...headers, "content-type": kTypes[path.extname(file)] || "text/plain" }, body: fs.readFileSync(file) });
+  });
+}
 
 export function figure(name, value, bar = "") {
   console.log(`figure: ${name}: ${value}${bar ? ` (bar: ${bar})` : ""}`);
@@ -47,6 +62,14 @@ export class Site {
   }
   events(count) {
     execFileSync(path.join(bin, "web_site_maker"), ["events", this.site, String(count)]);
+  }
+  /** A machine that begins a boot; what is written to its stdin is on its console. */
+  console(node) {
+    return spawn(path.join(bin, "web_site_maker"), ["console", this.site, node], { stdio: ["pipe", "inherit", "inherit"] });
+  }
+  /** Carries the site's runs out on machines that do as they are told. */
+  serveRuns() {
+    return spawn(path.join(bin, "web_site_maker"), ["serve", this.site], { stdio: ["ignore", "inherit", "inherit"] });
   }
   get socket() { return path.join(this.folder, "api.sock"); }
   async start() {
@@ -114,6 +137,7 @@ export async function closeBrowser() {
 /** A window that is watched: what it says on its console, whom it asks. */
 export async function open(site, { token, width = 1360, height = 860, scheme = "light", at = "", quiet = [] } = {}) {
   const context = await (await theBrowser()).newContext({ viewport: { width, height }, colorScheme: scheme, ignoreHTTPSErrors: true });
+  if (from_disk) await servedFromDisk(context, site.url);
   const page = await context.newPage();
   const told = [], asked_elsewhere = [];
   page.on("console", (message) => { if (["error", "warning"].includes(message.type())) told.push(message.text()); });
@@ -166,6 +190,7 @@ export const kPages = {
   now: "#/now", racks: "#/racks", rack: "#/racks/r001", nodes: "#/nodes", node: "#/nodes/gpu003",
   facts: "#/nodes/gpu001?tab=facts", "node-findings": "#/nodes/gpu003?tab=findings", events: "#/nodes/gpu001?tab=events",
   history: "#/nodes/gpu001?tab=history", certificate: "#/nodes/gpu001?tab=certificate", measurements: "#/nodes/gpu003?tab=measurements",
-  pools: "#/pools", findings: "#/findings", "findings-each": "#/findings?as=list", rollouts: "#/rollouts", inventory: "#/inventory",
+  console: "#/nodes/gpu003?tab=console", pools: "#/pools", plan: "#/plan", firmware: "#/firmware", fabric: "#/fabric",
+  "fabric-all": "#/fabric?all=true&q=gpu001", findings: "#/findings", "findings-each": "#/findings?as=list", rollouts: "#/rollouts", inventory: "#/inventory",
   log: "#/log", "rack-side": "#/rack-side", "rack-side-node": "#/rack-side/gpu003", settings: "#/settings",
 };

@@ -7,11 +7,12 @@ import { after, before, describe, test } from "node:test";
 import zlib from "node:zlib";
 import { ask, closeBrowser, figure, goTo, kPages, open, settled, Site, theBrowser, violations } from "./harness.mjs";
 
-let site, viewer, operator, admin;
+let site, viewer, operator, approver, admin;
 before(async () => {
   site = new Site(128);
   viewer = site.token("viewer");
   operator = site.token("operator");
+  approver = site.token("approver");
   admin = site.token("admin");
   await site.start();
 });
@@ -30,23 +31,40 @@ describe("what is served", () => {
     assert.equal((await ask(site.url, "/", { headers: { "If-None-Match": index.headers.etag } })).status, 304);
   });
 
-  test("a page weighs at most 60 kB, gzip", async () => {
-    const window = await open(site, { token: viewer, at: "#/nodes/gpu003?tab=measurements" });
-    await settled(window.page);
-    await window.page.waitForSelector(".plot canvas");
-    const files = await window.page.evaluate(() => [location.pathname, ...performance.getEntriesByType("resource").map((entry) => new URL(entry.name).pathname)].filter((file) => !file.startsWith("/api/")));
-    let sum = 0, plots = 0;  // uPlot, fetched when the first plot is looked at
-    for (const file of new Set(files)) {
+  test("each page weighs at most 60 kB, gzip, all that it loads counted; the console's terminal alone does not", async () => {
+    const heaviest = { name: "", bytes: 0 };
+    for (const [name, at] of Object.entries(kPages)) {
+      const window = await open(site, { token: admin, at });
+      await goTo(window.page, at);
+      if (name === "measurements") await window.page.waitForSelector(".plot path");
+      if (name === "console") await window.page.waitForSelector(".xterm-rows");
+      const files = await window.page.evaluate(() => [location.pathname, ...performance.getEntriesByType("resource").map((entry) => new URL(entry.name).pathname)].filter((file) => !file.startsWith("/api/")));
+      let sum = 0, terminal = 0;
+      for (const file of new Set(files)) {
+        const bytes = await weight(file);
+        sum += bytes;
+        if (file.includes("xterm")) terminal += bytes;
+      }
+      assert.ok(sum - terminal <= 60_000, `${name}: ${sum - terminal} bytes`);
+      assert.equal(terminal > 0, name === "console", name);
+      if (sum - terminal > heaviest.bytes) Object.assign(heaviest, { name, bytes: sum - terminal });
+      if (["now", "node", "measurements"].includes(name)) figure(`weight of the page ${name}, gzip`, `${(sum / 1000).toFixed(1)} kB`, "60 kB");
+      if (terminal > 0) figure("weight of the console's terminal, gzip", `${(terminal / 1000).toFixed(1)} kB`);
+      await window.close();
+    }
+    figure("weight of the heaviest page, gzip", `${heaviest.name}, ${(heaviest.bytes / 1000).toFixed(1)} kB`, "60 kB");
+  });
+
+  const weights = new Map();
+  async function weight(file) {
+    if (!weights.has(file)) {
       const answer = await ask(site.url, file, { headers: { "Accept-Encoding": "gzip" } });
       assert.equal(answer.status, 200, file);
       if (answer.body.length > 1000) assert.equal(answer.headers["content-encoding"], "gzip", file);
-      sum += answer.body.length;
-      if (file.includes("uplot")) plots += answer.body.length;
+      weights.set(file, answer.body.length);
     }
-    figure("weight of a node's page, gzip", `${((sum - plots) / 1000).toFixed(1)} kB, with plots ${(sum / 1000).toFixed(1)} kB`, "60 kB");
-    assert.ok(sum - plots <= 60_000, `${sum} bytes`);
-    await window.close();
-  });
+    return weights.get(file);
+  }
 });
 
 describe("log in", () => {
@@ -110,7 +128,8 @@ describe("pages", () => {
         await window.page.goto(`${site.url}/${at}`);
         await window.page.waitForSelector("[data-connection=live]");
         await settled(window.page);
-        if (name === "measurements") await window.page.waitForSelector(".plot canvas");
+        if (name === "measurements") await window.page.waitForSelector(".plot path");
+        if (name === "console") await window.page.waitForSelector(".tty[data-bytes]:not([data-bytes='0'])");
         if (shots) {
           fs.mkdirSync(shots, { recursive: true });
           await window.page.screenshot({ path: path.join(shots, `${name}-${kind}.png`) });
@@ -278,6 +297,203 @@ describe("by keyboard alone", () => {
     await window.page.waitForSelector(".said >> text=permitted once");
     const grants = await ask(site.url, "/api/v1/wipe-grants", { headers: { Authorization: `Bearer ${admin}` } });
     assert.match(grants.body.toString(), /gpu040/);
+    await window.close();
+  });
+});
+
+describe("plan, firmware, fabric, console", () => {
+  test("a look ahead says what it would disturb, and a link says for which nodes", async () => {
+    const window = await open(site, { token: operator });
+    await goTo(window.page, "#/plan");
+    await window.page.waitForSelector(".changes >> text=firmware.BMC");
+    const all = await window.page.locator(".changes tbody tr").count();
+    await window.page.fill("form.filters input[name=nodes]", "gpu007");
+    await window.page.keyboard.press("Enter");
+    await window.page.waitForFunction((before) => location.hash.includes("nodes=gpu007") && document.querySelectorAll(".changes tbody tr").length < before, all);
+    await window.page.waitForSelector(".domains >> text=batch");
+    await window.page.reload();
+    await settled(window.page);
+    assert.equal(await window.page.inputValue("form.filters input[name=nodes]"), "gpu007");
+    await window.page.click("text=Ask for a run…");
+    assert.equal(await window.page.inputValue("dialog input[name=nodes]"), "gpu007");
+    await window.page.keyboard.press("Escape");
+    window.clean();
+    await window.close();
+  });
+
+  test("firmware as a table: what differs, what lies between, why something stays", async () => {
+    const window = await open(site, { token: viewer });
+    await goTo(window.page, "#/firmware");
+    const bmc = window.page.locator(".matrix tr", { hasText: "BMC" });
+    await bmc.locator("text=2.9").waitFor();
+    assert.match(await bmc.textContent(), /→ 3\.0 → 3\.2/);
+    await window.page.click(".legend >> text=to update");
+    await window.page.waitForFunction(() => location.hash.includes("state=to-update"));
+    assert.equal(await window.page.locator(".matrix .have >> text=as declared").count(), 0);
+    await window.page.click(".matrix .have a >> nth=0");
+    await window.page.waitForSelector(".big-table");
+    assert.match(decodeURIComponent(new URL(window.page.url()).hash), /q=gpu/);
+    window.clean();
+    await window.close();
+  });
+
+  test("a cable's link says to the technician what to do", async () => {
+    const window = await open(site, { token: viewer });
+    await goTo(window.page, "#/fabric");
+    await window.page.waitForSelector(".jobs li");
+    await window.page.focus(".big-table .rows");
+    await window.page.keyboard.press("ArrowDown");
+    await window.page.keyboard.press("Enter");
+    const told = await window.page.textContent("#cable .big");
+    assert.match(told, /gpu0|leaf/);
+    await window.page.reload();
+    await window.page.waitForSelector("#cable .big");
+    assert.equal(await window.page.textContent("#cable .big"), told);
+    await window.page.fill(".filters input[type=search]", "gpu020");
+    await window.page.waitForFunction(() => document.querySelectorAll(".big-table .rows [role=row]").length === 1);
+    assert.match(await window.page.textContent(".big-table .rows [role=row]"), /bad.*clean both ends/);
+    await window.page.waitForSelector(".heat rect[data-heat=worst]");
+    assert.match(await window.page.textContent("text=The slowest >> xpath=.. >> ol"), /gpu013/);
+    window.clean();
+    await window.close();
+  });
+
+  test("a console: earlier boots, and the one that goes on", async () => {
+    const window = await open(site, { token: operator });
+    const { page } = window;
+    await goTo(page, "#/nodes/gpu003?tab=console");
+    await page.waitForFunction(() => document.querySelector(".xterm-rows")?.textContent.includes("GPU has fallen off the bus"));
+    const green = await page.evaluate(() => [...document.querySelectorAll(".xterm-rows span")].some((span) => span.textContent.includes("OK") && getComputedStyle(span).color !== getComputedStyle(document.querySelector(".xterm-rows")).color));
+    assert.ok(green, "its colours are drawn although the policy refuses <style>");
+    await page.click(".boots >> text=installation");
+    await page.waitForSelector(".tty[data-boot='1']");
+    const machine = site.console("gpu003");
+    await page.waitForSelector(".boots >> text=restart", { timeout: 20_000 });
+    await page.click(".boots >> text=restart");
+    machine.stdin.write("the first line of this boot\n");
+    await page.waitForFunction(() => document.querySelector(".xterm-rows")?.textContent.includes("the first line of this boot"), null, { timeout: 20_000 });
+    const said = Date.now();
+    machine.stdin.write("and the second\n");
+    await page.waitForFunction(() => document.querySelector(".xterm-rows")?.textContent.includes("and the second"), null, { timeout: 20_000 });
+    figure("a line of a console is on the screen after", `${Date.now() - said} ms`);
+    machine.stdin.end();
+    window.clean();
+    await window.close();
+  });
+
+  test("what a viewer may not see is said, and not asked for", async () => {
+    const window = await open(site, { token: viewer });
+    await goTo(window.page, "#/nodes/gpu003?tab=console");
+    await window.page.waitForSelector("main >> text=may not: ask somebody with the role operator or admin");
+    assert.equal(await window.page.locator(".tty").count(), 0);
+    await goTo(window.page, "#/plan");
+    await window.page.waitForSelector("main >> text=may not: ask somebody with the role operator, approver, robot or admin");
+    await goTo(window.page, "#/rack-side/gpu003");
+    assert.equal(await window.page.locator(".locator button").first().getAttribute("aria-disabled"), "true");
+    window.clean();
+    await window.close();
+  });
+
+  test("the locate LED: the BMC is asked, and what it does not answer is said", async () => {
+    const window = await open(site, { token: operator });
+    await goTo(window.page, "#/rack-side/gpu003");
+    await window.page.click(".locator >> text=On…");
+    await window.page.click("dialog >> text=Switch on");
+    await window.page.waitForSelector(".locator .state:has-text('failed')", { timeout: 60_000 });
+    assert.match(await window.page.textContent(".locator p"), /10\.21\.|BMC/);
+    window.clean();
+    await window.close();
+  });
+});
+
+describe("a run in the browser, carried out by the real executor", () => {
+  let fleet;
+  before(() => { fleet = site.serveRuns(); });
+  after(() => fleet.kill("SIGKILL"));
+  const state = (page, word) => page.waitForSelector(`.heading .state:has-text("${word}")`, { timeout: 60_000 });
+
+  test("ask, look, run, watch, pause, go on, done; a viewer watches and may say nothing", async () => {
+    const window = await open(site, { token: operator }), watcher = await open(site, { token: viewer });
+    const { page } = window;
+    await goTo(page, "#/plan?nodes=gpu[007-008]");
+    await page.click("text=Ask for a run…");
+    await page.keyboard.press("Enter");
+    await state(page, "needs-approval");
+    await page.waitForSelector(".domains >> text=batch");
+    await page.waitForSelector(".changes >> text=firmware.BMC");
+    const at = new URL(page.url()).hash;
+    await goTo(watcher.page, at);
+    await state(watcher.page, "needs-approval");
+    const discard = watcher.page.locator(".heading button", { hasText: "Discard…" });
+    assert.equal(await discard.getAttribute("aria-disabled"), "true");
+    await goTo(watcher.page, "#/plan");
+    await watcher.page.waitForSelector("main .card >> text=the word of");
+    await goTo(watcher.page, at);
+
+    await page.click(".heading >> text=Run…");
+    await page.fill("dialog input[name=confirm]", "run");
+    await page.keyboard.press("Enter");
+    await state(page, "running");
+    await state(watcher.page, "running");
+    await page.click(".heading >> text=Pause…");
+    await page.click("dialog >> text=Pause >> nth=-1");
+    await state(page, "paused");
+    await state(watcher.page, "paused");
+    await page.click(".heading >> text=Resume…");
+    await page.click("dialog >> text=Go on >> nth=-1");
+    await state(page, "running");
+
+    await site.kill();
+    await page.waitForSelector(".banner >> text=does not answer");
+    await site.start();
+    await page.waitForSelector("[data-connection=live]", { timeout: 20_000 });
+    await state(page, "done");
+    await state(watcher.page, "done");
+    await goTo(watcher.page, "#/firmware?q=BMC");
+    await watcher.page.waitForFunction(() => !/2\.9[^]*gpu007/.test(document.querySelector(".matrix").textContent), null, { timeout: 20_000 });
+    window.clean("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED", "ERR_CONNECTION", "ERR_SSL", "ERR_EMPTY", "404");
+    await window.close();
+    await watcher.close();
+  });
+
+  test("somebody else approves a plan: the list of what waits leads there, and it runs", async () => {
+    const asks = await open(site, { token: operator }), says_yes = await open(site, { token: approver });
+    await goTo(asks.page, "#/plan?nodes=gpu087");
+    await asks.page.click("text=Ask for a run…");
+    await asks.page.keyboard.press("Enter");
+    await state(asks.page, "needs-approval");
+    assert.equal(await asks.page.locator(".heading >> text=Approve…").count(), 0, "nobody approves his own");
+    const { page } = says_yes;
+    await goTo(page, "#/now");
+    await page.waitForSelector("main >> text=gpu087");
+    await goTo(page, "#/plan");
+    const card = page.locator("main .card", { hasText: "gpu087" });
+    await card.locator(".domains >> text=batch").waitFor();
+    assert.equal(await card.locator("button", { hasText: "Discard…" }).getAttribute("aria-disabled"), "true");
+    await card.locator("text=Approve…").click();
+    await page.fill("dialog input[name=confirm]", "approve");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".said >> text=approved");
+    await state(asks.page, "done");
+    asks.clean();
+    says_yes.clean();
+    await asks.close();
+    await says_yes.close();
+  });
+
+  test("a plan is discarded, and nothing was done", async () => {
+    const window = await open(site, { token: operator });
+    const { page } = window;
+    await goTo(page, "#/plan?nodes=gpu047");
+    await page.click("text=Ask for a run…");
+    await page.keyboard.press("Enter");
+    await state(page, "needs-approval");
+    await page.click(".heading >> text=Discard…");
+    await page.click("dialog >> text=Discard >> nth=-1");
+    await state(page, "cancelled");
+    await goTo(page, "#/firmware?q=BMC");
+    await page.waitForSelector(".matrix >> text=2.9");
+    window.clean();
     await window.close();
   });
 });

@@ -5,13 +5,21 @@
 //   web_site_maker make FOLDER NODES
 //   web_site_maker change FOLDER NODE FACET VALUE TEXT
 //   web_site_maker events FOLDER COUNT
+//   web_site_maker serve FOLDER              carries runs out on machines that do as they are told
+//   web_site_maker console FOLDER NODE       what is read on stdin is what a new boot shows
 #include "app/controller.h"
 #include "app/effective_cluster.h"
 #include "app/options.h"
 #include "app/session.h"
 #include "app/wipe.h"
+#include "base/io/crypto.h"
 #include "base/io/files.h"
+#include "base/json_output.h"
 #include "base/main_guard.h"
+#include "bmc/console/boot_log.h"
+#include "fabric/discovery/discovery.h"
+#include "fabric/fabric_diff.h"
+#include "fabric/kept_report.h"
 #include "inventory/inventory.h"
 #include "inventory/model/cluster.h"
 #include "lifecycle/model/plan.h"
@@ -19,12 +27,17 @@
 #include "lifecycle/model/unread.h"
 #include "lifecycle/store/measurements.h"
 #include "lifecycle/store/store.h"
+#include "tests/fabric/found_text.h"
+#include "tests/web/simulated_fleet.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <iostream>
 #include <span>
 
 namespace {
@@ -51,13 +64,26 @@ pools:
   batch: {{slurm: {{partition: gpu}}}}
   debug: {{slurm: {{partition: debug}}}}
 profiles:
-  hgx-h100: {{expect: {{gpus: 8, gpu_model: H100}}, image: bookworm-gpu, gates: [burn-in], pool: batch}}
+  hgx-h100: {{expect: {{gpus: 8, gpu_model: H100}}, image: bookworm-gpu, gates: [burn-in], pool: batch{}}}
   hgx-h200: {{expect: {{gpus: 8, gpu_model: H200}}, image: bookworm-gpu, gates: [burn-in], pool: debug}}
 gates:
   burn-in: {{level: quick, groups: [host]}}
-nodes:
+{}nodes:
   - {{names: "gpu[{}]", profile: hgx-h100, from: nodes.csv}}
   - {{names: "gpu[{}]", profile: hgx-h200, from: nodes.csv}}
+)";
+/// Of a site that is no larger than this also firmware and a fabric.
+constexpr int kMostWithFabric = 256;
+constexpr std::string_view kFabric = R"(firmware:
+  hgx-2026.1:
+    order: [BMC, CPLD, BIOS]
+    constraints: ["CPLD >= 0x14 needs BMC >= 3.0"]
+    components:
+      BMC: {{version: "3.2", file: bmc.bin, sha256: {}, intermediate: [{{version: "3.0", file: bmc.bin, sha256: {}}}]}}
+      CPLD: {{version: "0x14", file: cpld.bin, sha256: {}}}
+      BIOS: {{version: "2.7.1", file: bios.bin, sha256: {}}}
+fabric:
+  ib: {{shape: rail-optimized, sus: 4, nodes_per_su: 33, rails: 2, spines_per_su: 4, switch_ports: 64, subnet_managers: [controller]}}
 )";
 
 template <class T>
@@ -87,9 +113,18 @@ void writeInventory(const std::filesystem::path& folder, int nodes) {
                                                             std::filesystem::perms::owner_write);
   const auto width = std::to_string(nodes).size();
   const auto large = nodes - nodes / 16;  // so many have the first profile
+  const bool has_fabric = nodes <= kMostWithFabric;
+  std::map<std::string, std::string> digests;
+  for (const std::string name : {"bmc", "cpld", "bios"}) {
+    digests[name] = io::sha256Hex(name);
+    need(io::writeFileAtomic(folder / (name + ".bin"), name));
+  }
+  const auto fabric =
+      fmt::format(kFabric, digests["bmc"], digests["bmc"], digests["cpld"], digests["bios"]);
   need(io::writeFileAtomic(
       folder / "cluster.yaml",
-      fmt::format(kHead, "hall-2", fmt::format("{:0{}}-{:0{}}", 1, width, large, width),
+      fmt::format(kHead, "hall-2", has_fabric ? ", firmware: hgx-2026.1, fabric: ib" : "",
+                  has_fabric ? fabric : "", fmt::format("{:0{}}-{:0{}}", 1, width, large, width),
                   fmt::format("{:0{}}-{}", large + 1, width, nodes))));
   std::string csv = "name,rack,unit,mac,address,bmc,serial\n";
   for (int i = 1; i <= nodes; ++i)
@@ -208,6 +243,91 @@ struct Maker {
   }
 };
 
+/// What looks at a fabric and tests between nodes leave behind: two cables whose ends are swapped,
+/// one that is not there, one with errors, and a node that is slow with everybody.
+void lookAtFabric(const app::Options& options, const inventory::Cluster& cluster) {
+  const auto* declared_fabric = need(fabric::onlyFabric(cluster));
+  const auto declared = need(fabric::declaredTopology(cluster, *declared_fabric));
+  auto found = declared;
+  const auto hangsAt = [](const fabric::Link& link, const std::string& hca) {
+    return link.a.node == hca || link.b.node == hca;
+  };
+  std::erase_if(found.links, [&](const auto& link) { return hangsAt(link, "gpu005 mlx5_1"); });
+  const auto at = [&](const std::string& hca) {
+    return std::ranges::find_if(found.links, [&](const auto& link) { return hangsAt(link, hca); });
+  };
+  auto one = at("gpu010 mlx5_0"), other = at("gpu011 mlx5_0");
+  std::swap(one->b, other->b);
+  std::ranges::sort(found.links);
+  const auto report = fabric::diff(cluster, fabric::test::foundText(found));
+  if (!report.error.empty()) throw std::runtime_error(report.error);
+  const auto folder = app::fabricOptions(options, std::nullopt).run_folder;
+  const auto now = SystemClock().now();
+  need(fabric::keepReport(folder, fabric::KeptReportKind::Diff, now - 4min, toJson(report)));
+  auto links = nlohmann::json::array();
+  for (const auto& link : declared.links) {
+    const bool is_bad = hangsAt(link, "gpu020 mlx5_0");
+    auto ends = nlohmann::json::array();
+    for (const auto& end : {link.a, link.b})
+      ends.push_back(
+          {{"device", end.node}, {"port", end.number}, {"complaints", nlohmann::json::array()}});
+    if (is_bad)
+      ends[0]["complaints"].push_back(
+          {{"text", "bit error rate 3.1e-09, proven to be at least 1.2e-09; 1e-12 is allowed"}});
+    links.push_back({{"grade", is_bad ? "bad" : "good"},
+                     {"advice", is_bad ? "clean both ends, then replace the cable" : ""},
+                     {"transceiver", is_bad ? "MT2231FT01234" : ""},
+                     {"ends", std::move(ends)}});
+  }
+  need(fabric::keepReport(folder, fabric::KeptReportKind::Health, now - 1h,
+                          jsonText(nlohmann::json{{"links", std::move(links)},
+                                                  {"hints", nlohmann::json::array()},
+                                                  {"window_seconds", {{"longest", 300.4}}}})));
+  auto tests = nlohmann::json::array();
+  for (int a = 1; a <= kMeasuredNodes / 2; ++a)
+    for (int b = a + 1; b <= kMeasuredNodes / 2; ++b) {
+      const double good = 388 + 4 * std::sin(a * 1.7 + b);
+      tests.push_back({{"a", fmt::format("gpu{:03}", a)},
+                       {"b", fmt::format("gpu{:03}", b)},
+                       {"gbits", a == 13 || b == 13 ? 0.55 * good : good}});
+    }
+  need(io::makeDirs(options.state / "validation", 0700));
+  need(io::writeFileAtomic(
+      options.state / "validation/isolate-1790000000000.json",
+      jsonText(nlohmann::json{{"typical_gbits", 390},
+                              {"rounds_run", {{{"tests", std::move(tests)}}}}})));
+}
+
+constexpr std::string_view kBoot =
+    "\x1b[2J\x1b[H\x1b[1mSystem BIOS 2.7.1\x1b[0m\r\nMemory test: 2048 GiB OK\r\n"
+    "iPXE initialising devices...ok\r\n"
+    "[    0.000000] Linux version 6.1.0-27-amd64 (debian-kernel@lists.debian.org)\r\n"
+    "[    4.112231] nvme nvme0: 128/0/0 default/read/poll queues\r\n"
+    "[\x1b[0;32m  OK  \x1b[0m] Reached target \x1b[0;1;39mnetwork.target\x1b[0m - Network.\r\n"
+    "[\x1b[0;1;31mFAILED\x1b[0m] Failed to start \x1b[0;1;39mnvidia-fabricmanager\x1b[0m.\r\n"
+    "[  212.771902] NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\r\n";
+
+void recordBoots(const app::Options& options, const NodeName& node) {
+  bmc::BootLogArchive archive(bmc::keptConsoles(options.state), node);
+  const auto now = SystemClock().now();
+  for (const auto& [why, age] : {std::pair("installation", 26h), std::pair("power cycle", 3h)}) {
+    auto log = need(archive.begin(now - age, why));
+    need(log.append(kBoot));
+  }
+}
+
+/// Which versions some nodes have, before they were brought up.
+void rememberOldFirmware(Maker& maker) {
+  for (int i = 1; i <= maker.nodes; ++i) {
+    const auto who = maker.subject(i);
+    const auto at = maker.now - 2h;
+    if (i % 40 == 7) maker.put({who, FacetName("firmware.BMC"), "2.9", at, "bmc", ""});
+    if (i % 40 == 7 || i % 40 == 8)
+      maker.put({who, FacetName("firmware.CPLD"), "0x12", at, "bmc", ""});
+  }
+  maker.flush();
+}
+
 void make(const std::filesystem::path& folder, int nodes) {
   writeInventory(folder, nodes);
   const auto options = optionsOf(folder);
@@ -262,6 +382,18 @@ void make(const std::filesystem::path& folder, int nodes) {
     maker.note(maker.subject(i), EventKind::ActionDone, "gate.burn-in: 8 of 8 GPUs pass", -1,
                maker.now - std::chrono::minutes(120 - i));
   maker.measure(options);
+  recordBoots(options, NodeName(nameOf(3, nodes)));
+  if (nodes > kMostWithFabric) return;
+  rememberOldFirmware(maker);
+  lookAtFabric(options, session->cluster());
+}
+
+/// Line by line, as a machine would talk.
+void talk(const std::filesystem::path& folder, const std::string& node) {
+  const auto options = optionsOf(folder);
+  auto log = need(bmc::BootLogArchive(bmc::keptConsoles(options.state), NodeName(node))
+                      .begin(SystemClock().now(), "restart"));
+  for (std::string line; std::getline(std::cin, line);) need(log.append(line + "\r\n"));
 }
 
 void change(const std::filesystem::path& folder, const std::string& node, const std::string& facet,
@@ -296,10 +428,14 @@ int run(std::span<char*> words) {
     change(words[2], words[3], words[4], words[5], words[6]);
   else if (verb == "events" && words.size() == 4)
     addEvents(words[2], numberOf(words[3]));
+  else if (verb == "serve" && words.size() == 3)
+    need(test::serveRuns(optionsOf(words[2]), 1500ms));
+  else if (verb == "console" && words.size() == 4)
+    talk(words[2], words[3]);
   else
     throw std::runtime_error(
         "make FOLDER NODES | change FOLDER NODE FACET VALUE TEXT | "
-        "events FOLDER COUNT");
+        "events FOLDER COUNT | serve FOLDER | console FOLDER NODE");
   return 0;
 }
 

@@ -2,6 +2,7 @@
 // Parts of the page that need no browser.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { lineOf, ticks } from "../../web/js/chart.js";
 import { fold, matcher } from "../../web/js/hostlist.js";
 import { age, digest, duration } from "../../web/js/format.js";
 import { inOrder, stageOf, toneOf } from "../../web/js/states.js";
@@ -55,4 +56,21 @@ test("ages and digests as people read them", () => {
   assert.equal(duration(90), "2 min");
   assert.equal(digest(`sha256:${"ab".repeat(32)}`), "sha256:abababababab…");
   assert.equal(digest("bookworm-gpu"), "bookworm-gpu");
+});
+
+test("a plot's numbers are round, few, and between its ends", () => {
+  assert.deepEqual(ticks(0, 10, 5), [0, 2, 4, 6, 8, 10]);
+  assert.deepEqual(ticks(2104, 2893, 5).map(Math.round), [2200, 2400, 2600, 2800]);
+  assert.deepEqual(ticks(0.0012, 0.0019, 5).map((value) => value.toPrecision(2)), ["0.0012", "0.0014", "0.0016", "0.0018"]);
+  assert.deepEqual(ticks(5, 5, 5), [5]);
+  for (const [low, high] of [[-3, 7], [1e-9, 2e-9], [1e12, 9e12]]) {
+    const all = ticks(low, high, 5);
+    assert.ok(all.length >= 2 && all.length <= 12 && all.every((value) => value >= low - 1e-12 && value <= high * 1.000001), `${all}`);
+  }
+});
+
+test("a measurement that is missing leaves a gap in its line", () => {
+  const y = (value) => 100 - value;
+  assert.equal(lineOf([1, 2, undefined, 4, NaN, 5, 6], [0, 10, 20, 30, 40, 50, 60], y), "M0.0 99.0L10.0 98.0M30.0 96.0M50.0 95.0L60.0 94.0");
+  assert.equal(lineOf([], [], y), "");
 });

@@ -137,6 +137,7 @@ struct Fault {
   FaultKind kind = FaultKind::OutputBit;
   std::uint64_t at = 0;
   int bit = 0;
+  std::uint64_t after = 0;  ///< so many products are right before it begins
 };
 
 struct Identity {

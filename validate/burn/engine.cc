@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/burn/engine.h"
 
+#include "validate/burn/call_watch.h"
 #include "validate/burn/stages.h"
 
 #include <barrier>
@@ -34,6 +35,11 @@ class Probe {
   std::size_t count() {
     std::lock_guard lock(mutex_);
     return samples_.size();
+  }
+  /// Without waiting for a look that hangs.
+  std::vector<Telemetry> known() {
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    return lock ? samples_ : std::vector<Telemetry>();
   }
   Power power(Clock::time_point from) {
     look();
@@ -215,58 +221,153 @@ std::vector<Stage> usualStages(const Device& device, std::chrono::milliseconds e
   return stages;
 }
 
-Report burn(const Devices& devices, const Options& options) {
-  Report report;
-  report.seed = options.seed;
-  report.devices.resize(devices.size());
-  if (devices.empty()) return report;
-  const auto start = Clock::now();
-  Expectations expectations;
-  std::vector<std::unique_ptr<Probe>> probes;
-  for (const auto& device : devices) probes.push_back(std::make_unique<Probe>(*device, start));
-  {
-    Clock::time_point pulses = start;
-    std::barrier together(static_cast<std::ptrdiff_t>(devices.size()),
-                          [&pulses]() noexcept { pulses = Clock::now() + kBeforePulses; });
-    Sampler sampler(probes);
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < devices.size(); ++i)
-      threads.emplace_back([&, i] {
-        auto& device = *devices[i];
-        auto& mine = report.devices[i];
-        mine.identity = device.identity();
-        for (const auto& stage : options.stages) {
-          together.arrive_and_wait();  // stages begin together, and so do pulses
-          const auto first = probes[i]->count();
-          probes[i]->look();
-          const auto power = [&](Clock::time_point since) { return probes[i]->power(since); };
-          switch (stage.kind) {
-            case StageKind::Gemm:
-              mine.stages.push_back(runGemm(device, options, stage, expectations));
-              break;
-            case StageKind::Memory:
-              mine.stages.push_back(runMemory(device, options, stage));
-              break;
-            case StageKind::Copy:
-              mine.stages.push_back(runCopies(device, options, stage));
-              break;
-            case StageKind::Units:
-              mine.stages.push_back(runUnits(device, options, stage));
-              break;
-            case StageKind::Power:
-              mine.stages.push_back(runPower(device, options, stage, pulses, power));
-              break;
-          }
-          probes[i]->look();
-          evaluate(mine.stages.back(), options, probes[i]->since(first));
-        }
-        evaluateMissing(mine, options);
-      });
+namespace {
+
+/// One run: a thread a device, and what each has said so far.
+class Run {
+ public:
+  Run(const Devices& devices, const Options& options)
+      : options_(options),
+        pulses_(start_),
+        together_(static_cast<std::ptrdiff_t>(devices.size()), AtOnce{this}) {
+    report_.seed = options.seed;
+    report_.devices.resize(devices.size());
+    running_.resize(devices.size());
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      devices_.push_back(watched(*devices[i], i, calls_, options.hang_limit));
+      probes_.push_back(std::make_unique<Probe>(*devices_[i], start_));
+    }
   }
-  for (std::size_t i = 0; i < devices.size(); ++i)
-    report.devices[i].telemetry = probes[i]->since(0);
-  compareReferences(report);
-  return report;
+
+  Report run() {
+    {
+      std::jthread watchdog;
+      if (options_.on_hang)
+        watchdog = std::jthread([this](std::stop_token stop) { watch(std::move(stop)); });
+      Sampler sampler(probes_);
+      std::vector<std::jthread> threads;
+      for (std::size_t i = 0; i < devices_.size(); ++i)
+        threads.emplace_back([this, i] { runDevice(i); });
+    }
+    for (std::size_t i = 0; i < devices_.size(); ++i)
+      report_.devices[i].telemetry = probes_[i]->since(0);
+    compareReferences(report_);
+    return std::move(report_);
+  }
+
+ private:
+  struct AtOnce {
+    Run* run;
+    void operator()() noexcept { run->pulses_ = Clock::now() + kBeforePulses; }
+  };
+
+  void runDevice(std::size_t i) {
+    {
+      auto identity = devices_[i]->identity();
+      std::lock_guard lock(mutex_);
+      report_.devices[i].identity = std::move(identity);
+    }
+    for (const auto& stage : options_.stages) {
+      together_.arrive_and_wait();  // stages begin together, and so do pulses
+      {
+        std::lock_guard lock(mutex_);
+        running_[i] = stage.name();
+      }
+      const auto first = probes_[i]->count();
+      probes_[i]->look();
+      auto done = runStage(i, stage);
+      probes_[i]->look();
+      evaluate(done, options_, probes_[i]->since(first));
+      std::lock_guard lock(mutex_);
+      report_.devices[i].stages.push_back(std::move(done));
+      running_[i].clear();
+    }
+    std::lock_guard lock(mutex_);
+    evaluateMissing(report_.devices[i], options_);
+  }
+
+  StageReport runStage(std::size_t i, const Stage& stage) {
+    auto& device = *devices_[i];
+    switch (stage.kind) {
+      case StageKind::Gemm:
+        return runGemm(device, options_, stage, expectations_);
+      case StageKind::Memory:
+        return runMemory(device, options_, stage);
+      case StageKind::Copy:
+        return runCopies(device, options_, stage);
+      case StageKind::Units:
+        return runUnits(device, options_, stage);
+      case StageKind::Power:
+        break;
+    }
+    return runPower(device, options_, stage, expectations_, pulses_,
+                    [this, i](Clock::time_point since) { return probes_[i]->power(since); });
+  }
+
+  /// Until a call hangs or the run is over.
+  void watch(std::stop_token stop) {
+    const auto every = std::min<std::chrono::milliseconds>(kSampleEvery, options_.hang_limit / 4);
+    std::mutex mutex;
+    std::condition_variable_any wake;
+    std::unique_lock lock(mutex);
+    while (!wake.wait_for(lock, stop, every, [] { return false; }) && !stop.stop_requested())
+      if (const auto call = calls_.overdue(Clock::now())) {
+        options_.on_hang(hung(*call));
+        return;
+      }
+  }
+
+  /// What is known when a call of one device does not return: the others wait for it.
+  Report hung(const PendingCall& call) {
+    std::lock_guard lock(mutex_);
+    auto report = report_;
+    const auto& culprit = report.devices[call.device].identity;
+    const auto name =
+        fmt::format("{} (serial {})",
+                    culprit.place.empty() ? fmt::format("device {}", call.device) : culprit.place,
+                    culprit.serial.empty() ? "unknown" : culprit.serial);
+    for (std::size_t i = 0; i < report.devices.size(); ++i) {
+      auto& device = report.devices[i];
+      device.telemetry = probes_[i]->known();
+      StageReport stage;
+      stage.name = running_[i].empty() ? "waiting for the other devices" : running_[i];
+      stage.seed = report.seed;
+      if (i == call.device)
+        stage.lacks(
+            Outcome::Timeout,
+            fmt::format("{}: no answer within {} s: the kernel hangs or the device is "
+                        "lost; look for an XID in the kernel's log, reset the device",
+                        call.what, std::chrono::ceil<std::chrono::seconds>(call.bound).count()));
+      else
+        stage.lacks(Outcome::NoData, "not finished: " + name + " does not answer");
+      device.stages.push_back(std::move(stage));
+    }
+    compareReferences(report);
+    return report;
+  }
+
+  const Options& options_;
+  const Clock::time_point start_ = Clock::now();
+  CallWatch calls_;
+  Expectations expectations_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<std::unique_ptr<Probe>> probes_;
+  Clock::time_point pulses_;  ///< when all devices begin to pulse
+  std::barrier<AtOnce> together_;
+  std::mutex mutex_;  ///< of what follows
+  Report report_;
+  std::vector<std::string> running_;  ///< the stage of each device, while one runs
+};
+
+}  // namespace
+
+Report burn(const Devices& devices, const Options& options) {
+  if (devices.empty()) {
+    Report none;
+    none.seed = options.seed;
+    return none;
+  }
+  return Run(devices, options).run();
 }
 
 }  // namespace muster::burn

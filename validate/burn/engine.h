@@ -5,6 +5,8 @@
 
 #include "validate/burn/report.h"
 
+#include <functional>
+
 namespace muster::burn {
 
 enum class StageKind { Gemm, Memory, Copy, Power, Units };
@@ -34,6 +36,11 @@ struct Options {
   int pulses = 10;
   std::map<std::string, double>
       floors;  ///< by name of a value: less, no number, or no such value at all fails
+  /// Told once, when a call into a device has not returned within its bound, with all that is known
+  /// by then: the stage of that device is a timeout that names the call. It must end the process;
+  /// nothing can take such a call back. Empty: nobody watches.
+  std::function<void(const Report&)> on_hang = {};
+  std::chrono::milliseconds hang_limit{120'000};  ///< of one call; walks over memory have more
   std::vector<std::string> sensors;  ///< that must be there: "watts", "ecc", "throttle"; what is
                                      ///< there is evaluated in any case
 };

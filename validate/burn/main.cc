@@ -9,6 +9,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <unistd.h>
+
 #include <fstream>
 #include <iostream>
 
@@ -22,7 +24,7 @@ enum Exit { kPassed = 0, kNotPassed = 1, kWrongWords = 2, kUntrusted = 3 };
 struct Words {
   std::string backend = "cpu", json;
   std::vector<std::string> stages, dtypes, floors;
-  double seconds = 10, hold_seconds = 0;
+  double seconds = 10, hold_seconds = 0, hang_seconds = 120;
   int threads = 0;
   bool self_test = false, no_canary = false;
   Options options;
@@ -41,6 +43,10 @@ void declare(CLI::App& app, Words& words) {
   app.add_option("--hold-seconds", words.hold_seconds,
                  "bit-fade: how long memory is left alone; 0: none")
       ->check(CLI::Range(0.0, 3600.0));
+  app.add_option("--hang-seconds", words.hang_seconds,
+                 "a call into a device that takes longer ends the run, with the device's name")
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 3600.0));
   app.add_option("--n", words.options.n, "size of products; default: where the device is fastest")
       ->check(CLI::Range(0, 16384));
   app.add_option("--memory-percent", words.options.memory_percent, "of the free memory")
@@ -134,9 +140,9 @@ Result<std::map<std::string, double>> floorsOf(const Words& words) {
   return floors;
 }
 
-int testSelf(Devices& devices, bool every_bit, bool tell) {
+int testSelf(Devices& devices, bool every_bit, bool tell, const Options& watch) {
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    const auto result = selfTest(devices, i, every_bit);
+    const auto result = selfTest(devices, i, every_bit, watch);
     if (tell) {
       for (const auto& row : result.rows)
         std::cout << fmt::format("{} {:<44} {}\n", row.caught ? "ok    " : "MISSED", row.fault,
@@ -164,22 +170,34 @@ bool writeReport(const std::string& file, const std::string& text) {
   return static_cast<bool>(out.flush());
 }
 
+Result<void> tell(const Words& words, const Report& report) {
+  if (!words.json.empty() && !writeReport(words.json, jsonText(toJson(report), 1)))
+    return fail(ErrorCode::Unavailable, "cannot write " + words.json);
+  if (words.json != "-") std::cout << toText(report) << std::flush;
+  return {};
+}
+
 Result<int> run(Words& words) {
   std::error_code error;
   TRY(devices, openDevices(words.backend, words.threads,
                            std::filesystem::read_symlink("/proc/self/exe", error).parent_path()));
-  if (words.self_test) return testSelf(devices, true, true);
+  words.options.hang_limit =
+      std::chrono::milliseconds(static_cast<long>(words.hang_seconds * 1000));
+  words.options.on_hang = [&words](const Report& report) {
+    (void)tell(words, report);
+    ::_exit(kNotPassed);  // the call that hangs never ends, and neither would its thread
+  };
+  if (words.self_test) return testSelf(devices, true, true, words.options);
   TRY(stages, stagesOf(words, *devices.front()));
   TRY(floors, floorsOf(words));
   words.options.stages = stages;
   words.options.floors = floors;
   words.options.hold = std::chrono::milliseconds(static_cast<long>(words.hold_seconds * 1000));
   if (!words.no_canary)
-    if (const int code = testSelf(devices, false, false); code != kPassed) return code;
+    if (const int code = testSelf(devices, false, false, words.options); code != kPassed)
+      return code;
   const auto report = burn::burn(devices, words.options);
-  if (!words.json.empty() && !writeReport(words.json, jsonText(toJson(report), 1)))
-    return fail(ErrorCode::Unavailable, "cannot write " + words.json);
-  if (words.json != "-") std::cout << toText(report);
+  TRY_OK(tell(words, report));
   return report.outcome() == Outcome::Pass ? kPassed : kNotPassed;
 }
 

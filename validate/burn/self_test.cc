@@ -16,12 +16,12 @@ constexpr std::uint64_t kMemoryBytes = 1u << 20, kCopyBytes = 1u << 20;
 constexpr int kRateTries = 5;  ///< other work on the machine slows clean runs too
 constexpr double kSlowShare =
     0.4;  ///< of the best clean rate; the slow kernel does kSlowKernelTimes the work
-constexpr std::chrono::milliseconds kRateTime{200};
+constexpr std::chrono::milliseconds kRateTime{200}, kPulse{50};
 
 class Tester {
  public:
-  Tester(Devices& devices, std::size_t which, bool every_bit)
-      : device_(*devices[which]), every_bit_(every_bit) {
+  Tester(Devices& devices, std::size_t which, bool every_bit, const Options& watch)
+      : device_(*devices[which]), every_bit_(every_bit), watch_(watch) {
     alone_.push_back(std::move(devices[which]));
   }
   Devices release() { return std::move(alone_); }
@@ -37,6 +37,7 @@ class Tester {
       expectFail(fmt::format("copy bit {}", bit),
                  {FaultKind::CopyBit, 99 + static_cast<std::uint64_t>(bit) * 1031, bit},
                  {StageKind::Copy});
+    pulse();
     slow();
     return std::move(result_);
   }
@@ -44,6 +45,7 @@ class Tester {
  private:
   Options options(Stage stage) const {
     Options options;
+    options.on_hang = watch_.on_hang, options.hang_limit = watch_.hang_limit;
     options.stages = {stage};
     options.n = kN;
     options.memory_bytes = kMemoryBytes;
@@ -150,6 +152,20 @@ class Tester {
     return 8;
   }
 
+  /// The first product is right, what a pulse computes is not: no sum tells, every bit does.
+  void pulse() {
+    for (const auto dtype : device_.dtypes()) {
+      if (rowOf(dtype).unit_roundoff == 0) continue;
+      auto pulsing = options({StageKind::Power, dtype, Operands::Random});
+      pulsing.pulses = 1, pulsing.pulse = kPulse;
+      const auto report = with(Fault{FaultKind::OutputBit, 0, 0, 1}, pulsing);
+      result_.rows.push_back(
+          {fmt::format("{} output bit 0 during a power pulse", rowOf(dtype).name),
+           report.outcome() == Outcome::Fail, said(report)});
+      if (!every_bit_) return;  // a pulse takes a second
+    }
+  }
+
   void slow() {
     const auto dtype = device_.dtypes().front();
     const auto key = fmt::format("gemm_{}_gflops", rowOf(dtype).name);
@@ -170,6 +186,7 @@ class Tester {
 
   Device& device_;
   const bool every_bit_;
+  const Options& watch_;
   Devices alone_;
   SelfTest result_;
 };
@@ -186,8 +203,8 @@ std::string SelfTest::missed() const {
   return text;
 }
 
-SelfTest selfTest(Devices& devices, std::size_t which, bool every_bit) {
-  Tester tester(devices, which, every_bit);
+SelfTest selfTest(Devices& devices, std::size_t which, bool every_bit, const Options& watch) {
+  Tester tester(devices, which, every_bit, watch);
   auto result = tester.run();
   devices[which] = std::move(tester.release().front());
   return result;

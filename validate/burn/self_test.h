@@ -22,6 +22,7 @@ struct SelfTest {
 
 /// `every_bit`: each bit of a value and of a word; else a few of them. Effect: loads the device for
 /// seconds; leaves no fault behind
-SelfTest selfTest(Devices& devices, std::size_t which, bool every_bit);
+/// `watch`: its `on_hang` and `hang_limit` hold for the self-test too; the rest is not read.
+SelfTest selfTest(Devices& devices, std::size_t which, bool every_bit, const Options& watch = {});
 
 }  // namespace muster::burn

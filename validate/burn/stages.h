@@ -33,9 +33,17 @@ struct Power {
   std::optional<double> mean_watts, limit_watts;
 };
 StageReport runPower(
-    Device& device, const Options& options, const Stage& stage,
+    Device& device, const Options& options, const Stage& stage, Expectations& expectations,
     std::chrono::steady_clock::time_point start,
     const std::function<Power(std::chrono::steady_clock::time_point since)>& power);
+
+/// What the first product of random data says against the device, by its sums.
+std::vector<std::string> compareSides(const GemmPlan& plan, const SideSums& seen,
+                                      const SideSums& expected);
+/// Of all products, those whose every value was compared.
+double verifiedShare(std::uint64_t verified, std::uint64_t plain);
+/// Adds what was counted, and puts its first bad tiles into the report.
+void addRound(const GemmPlan& plan, GemmRound& sum, const GemmRound& round, StageReport& report);
 
 /// The steps of the memory stage, in order.
 std::vector<MemoryStep> memorySteps(std::chrono::milliseconds hold);

@@ -48,7 +48,7 @@ class Watchdog {
 
  private:
   static constexpr std::chrono::seconds kAfter{
-      2};  ///< TCP ends at the limit by itself, and says who is missing
+      7};  ///< TCP ends at the limit by itself, calls the roll and says who is missing
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::jthread thread_;

@@ -4,6 +4,7 @@
 // seeing the whole chain work where there is neither GPU nor RDMA.
 #include "base/io/process.h"
 #include "validate/collective/collective.h"
+#include "validate/collective/tcp_roll_call.h"
 #include "validate/collective/tcp_streams.h"
 
 #include <fmt/format.h>
@@ -23,7 +24,8 @@ constexpr std::size_t kOtherDescriptors = 64;
 struct Hello {
   std::uint64_t magic = kMagic, job = 0;
   std::int32_t rank = -1, port = 0;
-  char address[48] = {};  ///< where this rank listens, as text
+  std::int64_t left_ms = 0;  ///< of rank 0, in the list that it sends: until its limit
+  char address[48] = {};     ///< where this rank listens, as text
 };
 static_assert(std::is_trivially_copyable_v<Hello>);
 
@@ -34,31 +36,39 @@ class TcpRank final : public Communicator {
         ranks_(job.ranks),
         job_(jobNumber(job)),
         end_(StreamClock::now() + job.limit),
+        addresses_(static_cast<std::size_t>(job.ranks)),
         streams_(static_cast<std::size_t>(job.ranks)) {}
 
   /// Rank 0 is met first; with its list everybody calls those before him and is called by those
   /// after him.
   Result<void> join(const Job& job) {
     const auto colon = job.meeting.rfind(':');
-    const auto host = job.meeting.substr(0, colon);
-    int port = 0;
-    std::from_chars(job.meeting.data() + colon + 1, job.meeting.data() + job.meeting.size(), port);
-    TRY(listener, listenAt(rank_ == 0 ? port : 0));
-    address_ = host;
+    host_ = job.meeting.substr(0, colon);
+    std::from_chars(job.meeting.data() + colon + 1, job.meeting.data() + job.meeting.size(), port_);
+    TRY(listener, listenAt(rank_ == 0 ? port_ : 0));
+    listener_ = std::move(listener);
+    address_ = host_;
     std::vector<Hello> table(static_cast<std::size_t>(ranks_));
     if (rank_ == 0) {
-      TRY_OK(acceptFrom(listener.get(), table));
+      TRY_OK(acceptFrom(listener_.get(), table));
+      table[0].left_ms =
+          std::chrono::floor<std::chrono::milliseconds>(end_ - StreamClock::now()).count();
       for (int other = 1; other < ranks_; ++other)
         TRY_OK(sendAll(stream(other), table.data(), table.size() * sizeof(Hello), end_));
+      keepAddresses(table);
       return {};
     }
-    TRY(first, connectTo(host, port, end_));
+    TRY(first, connectTo(host_, port_, end_));
     TRY(own, ownAddress(first.get()));
-    TRY(own_port, portOf(listener.get()));
+    TRY(own_port, portOf(listener_.get()));
     address_ = own;
     streams_[0] = std::move(first);
     TRY_OK(greet(0, own_port));
     TRY_OK(receiveAll(stream(0), table.data(), table.size() * sizeof(Hello), end_));
+    roll_call_ends_ = StreamClock::now() +
+                      std::chrono::milliseconds(std::clamp<std::int64_t>(
+                          table[0].left_ms, 0, std::chrono::milliseconds(job.limit).count())) +
+                      kRollCall + kAnswered;
     for (int other = 1; other < rank_; ++other) {
       auto& known = table[static_cast<std::size_t>(other)];
       known.address[sizeof known.address - 1] = '\0';
@@ -68,7 +78,9 @@ class TcpRank final : public Communicator {
       streams_[static_cast<std::size_t>(other)] = std::move(called);
       TRY_OK(greet(other, own_port));
     }
-    return acceptFrom(listener.get(), table);
+    TRY_OK(acceptFrom(listener_.get(), table));
+    keepAddresses(table);
+    return {};
   }
 
   std::string device() const override { return address_; }
@@ -164,8 +176,45 @@ class TcpRank final : public Communicator {
   }
   Result<void> exchange(int to, const float* out, std::uint64_t sent, int from, float* in,
                         std::uint64_t received) {
-    return exchangeAll(stream(to), out, sent * sizeof(float), stream(from), in,
-                       received * sizeof(float), end_);
+    std::size_t missing = 0;
+    auto done = exchangeAll(stream(to), out, sent * sizeof(float), stream(from), in,
+                            received * sizeof(float), end_, &missing);
+    if (done) {
+      ++exchanges_;
+      return {};
+    }
+    const int other = missing > 0 ? from : to;
+    auto error =
+        std::move(done.error())
+            .within(fmt::format("{} rank {} ({})", missing > 0 ? "waiting for" : "sending to",
+                                other, addresses_[static_cast<std::size_t>(other)]));
+    if (error.code() != ErrorCode::Timeout) return fail(std::move(error));
+    return fail(std::move(error).within(rollCall(other)));
+  }
+
+  /// Who stands still, as far as the ranks can tell each other.
+  std::string rollCall(int waits_for) const {
+    const RankStatus own{rank_, waits_for, exchanges_};
+    if (rank_ == 0)
+      return takeRollCall(listener_.get(), job_, own, ranks_, addresses_,
+                          StreamClock::now() + kRollCall);
+    auto said = answerRollCall(host_, port_, job_, own, roll_call_ends_);
+    return said ? *said
+                : fmt::format(
+                      "rank 0 ({}) does not answer the roll call at the limit: stopped, or "
+                      "cut off",
+                      host_);
+  }
+
+  void keepAddresses(const std::vector<Hello>& table) {
+    for (int rank = 0; rank < ranks_; ++rank) {
+      const auto& known = table[static_cast<std::size_t>(rank)];
+      addresses_[static_cast<std::size_t>(rank)] =
+          rank == 0 ? host_
+          : rank == rank_
+              ? address_
+              : std::string(known.address, ::strnlen(known.address, sizeof known.address));
+    }
   }
 
   /// Parts of equal size in output_, of which each rank has its own.
@@ -223,10 +272,17 @@ class TcpRank final : public Communicator {
 
   static constexpr std::chrono::seconds kUnknownPeerTimeout{
       5};  ///< for a hello; who says nothing is none of ours
+  static constexpr std::chrono::seconds kAnswered{1};  ///< for what rank 0 tells after a roll call
   const int rank_, ranks_;
   const std::uint64_t job_;
   const StreamClock::time_point end_;
+  StreamClock::time_point roll_call_ends_ = end_ + kRollCall + kAnswered;
+  std::string host_;  ///< where the ranks meet
+  int port_ = 0;
+  Socket listener_;  ///< of rank 0 for the roll call, too
   std::string address_;
+  std::vector<std::string> addresses_;  ///< by rank
+  std::uint64_t exchanges_ = 0;         ///< done
   std::vector<Socket> streams_;
   std::vector<float> input_, output_, sum_, part_;
 };

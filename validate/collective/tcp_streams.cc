@@ -118,10 +118,12 @@ Result<void> receiveAll(int fd, void* data, std::size_t bytes, StreamClock::time
   return moveAll({&transfer, 1}, end);
 }
 Result<void> exchangeAll(int to, const void* out, std::size_t out_bytes, int from, void* in,
-                         std::size_t in_bytes, StreamClock::time_point end) {
+                         std::size_t in_bytes, StreamClock::time_point end, std::size_t* in_left) {
   std::array<Transfer, 2> transfers{Transfer{to, POLLOUT, writable(out), out_bytes},
                                     Transfer{from, POLLIN, static_cast<char*>(in), in_bytes}};
-  return moveAll(transfers, end);
+  auto moved = moveAll(transfers, end);
+  if (in_left) *in_left = transfers[1].left;
+  return moved;
 }
 
 Result<Socket> listenAt(int port) {

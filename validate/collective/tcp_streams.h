@@ -19,9 +19,10 @@ using StreamClock = std::chrono::steady_clock;
 Result<void> sendAll(int fd, const void* data, std::size_t bytes, StreamClock::time_point end);
 Result<void> receiveAll(int fd, void* data, std::size_t bytes, StreamClock::time_point end);
 /// Both at once, on two streams or on the two ways of one: neither waits for the other, so a ring
-/// of such exchanges cannot stand still.
+/// of such exchanges cannot stand still. `in_left`: after an error, how much of `in` has not come.
 Result<void> exchangeAll(int to, const void* out, std::size_t out_bytes, int from, void* in,
-                         std::size_t in_bytes, StreamClock::time_point end);
+                         std::size_t in_bytes, StreamClock::time_point end,
+                         std::size_t* in_left = nullptr);
 
 /// On all addresses. `port` 0: any. Errors: Unavailable (in use), InvalidInput
 Result<Socket> listenAt(int port);

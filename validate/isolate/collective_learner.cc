@@ -118,7 +118,7 @@ void CollectiveLearner::evaluateRows(std::vector<Row>& rows, int rail, double si
     auto& row = rows[n];
     const int node = static_cast<int>(n);
     auto& nic = state_.nic(node, rail);
-    nic.tests += static_cast<int>(row.shares.size());
+    nic.count(row.shares.size());
     if (row.shares.size() < kFewestPeers) continue;
     const auto middle = row.shares.begin() + static_cast<std::ptrdiff_t>(row.shares.size() / 2);
     std::nth_element(row.shares.begin(), middle, row.shares.end());

@@ -47,8 +47,8 @@ struct Options {
   std::optional<double>
       least_gbits;  ///< what a healthy pair reaches at least; absent: only peers are compared
   int max_rounds = 20;
-  int watch_rounds = 16;     ///< so many rounds, or as many tests of each node, show a fault that
-                             ///< comes and goes
+  int watch_rounds = 16;     ///< so many rounds show a fault that comes and goes; where another
+                             ///< fault was found, as many tests of each node
   double most_noise = 0.05;  ///< σ of one test, relative, beyond which nobody is cleared
   std::uint64_t seed = 1;
 };

@@ -67,7 +67,7 @@ void RoundLearner::learnPairs(const RoundResult& result) {
       const bool silent = found == shares.end();
       for (const auto& [node, partner] : {Pair{a, b}, Pair{b, a}}) {
         auto& each = state_.nic(node, rail);
-        each.tests += !silent;
+        each.count(silent ? 0 : 1);
         if (each.status != PartStatus::Suspect ||
             state_.nic(partner, rail).status != PartStatus::Clear)
           continue;

@@ -17,7 +17,8 @@ class RoundPlanner {
   bool hasPending() const;    ///< something has not been tested again yet
   bool hasUndecided() const;  ///< … or not often enough
   bool needsCubes() const;
-  bool needsWatch() const;  ///< somebody was tested too seldom, or is watched
+  bool needsWatch() const;
+  bool hasCulprit() const;  ///< somebody was tested too seldom, or is watched
   Round matching();
   Round confirm();
   Round grid();

@@ -19,9 +19,14 @@ struct Nic {
       shares;      ///< of its fresh tests: those made to decide it, against what is proven good
   int silent = 0;  ///< fresh tests that said nothing
   int tests = 0;   ///< of any kind that gave a number; an entry of an all-to-all is one
+  int rounds = 0;  ///< in which one of them did
   bool intermittent = false;  ///< accused because it is bad too often, though not always
   bool watched = false;       ///< clear, and has been bad since as good parts are not
   std::vector<int> partners;
+  /// What one round gave.
+  void count(std::size_t tests_of_round) {
+    tests += static_cast<int>(tests_of_round), rounds += tests_of_round > 0;
+  }
   void suspectAgain() { status = PartStatus::Suspect, shares.clear(), silent = 0; }
   int fresh() const { return static_cast<int>(shares.size()); }
   /// By the better half of its fresh tests: the others may have met congestion.

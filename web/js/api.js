@@ -132,6 +132,7 @@ export async function logOut() {
 const kWhoMay = {
   run: "operator, robot or admin", hold: "operator or admin", wipe: "admin", admin: "admin",
   approve: "approver or admin", plan: "operator, approver, robot or admin",
+  console: "operator or admin", power: "operator or admin",
 };
 
 /** Why this identity may not; "" when it may. @param {string} verb */

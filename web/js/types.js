@@ -31,6 +31,19 @@
 /** @typedef {{node: string, hold: string, seen_at?: string, overridden: boolean,
  *   overridden_by?: string}} Hold */
 /** @typedef {{pool: string, since: string, nodes: string, nodes_count: number, reason: string}} Breaker */
+/** @typedef {{facet: string, from: string, to: string, disruption: string, reason: string,
+ *   blocked: string, expected_s: number, nodes: string, nodes_count: number}} Change */
+/** @typedef {{actions: number, blocked: number, subjects: number, taken_out: string,
+ *   taken_out_count: number, wiped: string, reset: string, at_least_s: number,
+ *   domains: {kind: string, name: string, taken_out: number, already_out: number, size: number,
+ *   limit: number}[]}} Disturbed */
+/** @typedef {{a: string, a_port: number, b: string, b_port: number, width_speed: string,
+ *   level: number, state: string, faults: {kind: string, declared: string, found: string,
+ *   repair: string}[], health?: {grade: string, complaints: string[], advice: string,
+ *   transceiver: string}}} Cable */
+/** @typedef {{profile: string, baseline: string, component: string, place: number, declared: string,
+ *   found: string, state: string, through: string[], staged: string, why: string, nodes: string,
+ *   nodes_count: number}} FirmwareCell */
 /** @template T @typedef {{items: T[], next?: string, total?: number, as_of?: string}} List */
 
 export {};

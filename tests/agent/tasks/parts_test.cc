@@ -110,6 +110,69 @@ std::string frame(const std::string& tlvs) {
 const std::string kChassis = tlv(1, std::string("\x04\x02\x00\x00\x00\x00\x01", 7)),
                   kPort = tlv(2, "\x05swp7"), kTtl = tlv(3, std::string("\x00\x78", 2));
 
+/// The layout of `lspci -vvv`'s "Vital Product Data" of a ConnectX: product name, part number,
+/// engineering changes, serial number, checksum, end. PCI 3.0, appendix I.
+std::string connectXVpd(const std::string& serial) {
+  const auto field = [](const std::string& key, const std::string& data) {
+    return key + static_cast<char>(data.size()) + data;
+  };
+  const auto resource = [](char tag, const std::string& data) {
+    return std::string(1, tag) + static_cast<char>(data.size() & 0xff) +
+           static_cast<char>(data.size() >> 8) + data;
+  };
+  return resource('\x82', "ConnectX-7 HHHL adapter Card, 400GbE") +
+         resource('\x90', field("PN", "MCX75310AAS-NEAT") + field("EC", "A5") +
+                              (serial.empty() ? "" : field("SN", serial)) +
+                              field("RV", std::string(1, '\x2a'))) +
+         "\x78";
+}
+
+TEST(Vpd, theSerialIsThatOfTheReadOnlyFields) {
+  const auto vpd = connectXVpd("MT2242X00001   ");
+  EXPECT_EQ(vpdSerial(vpd), "MT2242X00001");
+  EXPECT_EQ(vpdName(vpd), "ConnectX-7 HHHL adapter Card, 400GbE");
+  EXPECT_EQ(vpdSerial(connectXVpd("")), "");
+  for (std::size_t size = 0; size < vpd.size(); ++size)
+    EXPECT_LE(vpdSerial(vpd.substr(0, size)).size(), 12u) << "every cut ends";
+  EXPECT_EQ(vpdSerial(std::string(4096, '\xff')), "");
+}
+
+TEST(PartsOfMachine, boardsOfAdaptersSwitchesAndTheBmc) {
+  test::TempFolder folder;
+  auto put = [&](const std::string& path, const std::string& text) {
+    ASSERT_TRUE(io::makeDirs((folder / path).parent_path()));
+    ASSERT_TRUE(io::writeFileAtomic(folder / path, text));
+  };
+  put("sys/class/infiniband/mlx5_0/device/vpd", connectXVpd("MT2242X00001"));
+  put("sys/class/infiniband/mlx5_0/fw_ver", "28.39.1002\n");
+  put("sys/class/infiniband/mlx5_0/node_guid", "b83f:d203:00aa:0001\n");
+  put("sys/class/infiniband/mlx5_1/node_guid", "b83f:d203:00aa:0002\n");
+  put("sys/class/infiniband/mlx5_1/device/vendor", "0x15b3\n");
+  put("sys/class/infiniband/mlx5_2/node_guid", "b83f:d203:00aa:0003\n");
+  put("sys/class/infiniband/mlx5_2/device/physfn/vendor", "0x15b3\n");
+  put("sys/class/infiniband/mlx5_3/node_guid", "0000:0000:0000:0000\n");
+  put("sys/class/infiniband/mlx5_3/device/vendor", "0x15b3\n");
+  put("proc/driver/nvidia-nvswitch/devices/0000:05:00.0/information",
+      "BIOS Version: 96.10.57.00.01\nUUID: SWX-8A4F2E31-7B1D-0C5E-93D2-6E0F4A1B2C3D\n"
+      "Physical location ID: 0001\n");
+  put("sys/bus/platform/devices/ipmi_bmc.0/guid", "31303043-534d-2500-90d8-7a1500400b00\n");
+  put("sys/bus/platform/devices/ipmi_bmc.0/firmware_revision", "1.73\n");
+  put("sys/bus/platform/devices/serial8250/uevent", "\n");
+  std::map<std::string, std::vector<wire::Part>> by_kind;
+  for (auto& part : partsOf(folder.path())) by_kind[part.kind].push_back(part);
+  ASSERT_EQ(by_kind["hca"].size(), 3u) << "a virtual function is no board";
+  EXPECT_EQ(by_kind["hca"][0].serial, "MT2242X00001");
+  EXPECT_EQ(by_kind["hca"][0].firmware, "28.39.1002");
+  EXPECT_EQ(by_kind["hca"][1].serial, "b83f:d203:00aa:0002") << "no vital product data";
+  EXPECT_EQ(by_kind["hca"][2].serial, "") << "zeros are no identity";
+  ASSERT_EQ(by_kind["nvswitch"].size(), 1u);
+  EXPECT_EQ(by_kind["nvswitch"][0].serial, "SWX-8A4F2E31-7B1D-0C5E-93D2-6E0F4A1B2C3D");
+  EXPECT_EQ(by_kind["nvswitch"][0].firmware, "96.10.57.00.01");
+  EXPECT_EQ(by_kind["nvswitch"][0].place, "0000:05:00.0");
+  ASSERT_EQ(by_kind["bmc"].size(), 1u);
+  EXPECT_EQ(by_kind["bmc"][0].serial, "31303043-534d-2500-90d8-7a1500400b00");
+}
+
 TEST(Lldp, frameNamesSwitchAndPort) {
   const auto named =
       parseLldp(frame(kChassis + kPort + kTtl + tlv(5, "leaf1") + tlv(0, "") + "padding"));

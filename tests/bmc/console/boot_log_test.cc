@@ -55,6 +55,50 @@ TEST_F(BootLogTest, aMachineThatNeverStopsTalkingFillsNoDisk) {
   EXPECT_GT(said.size(), kHeadBytes + kTailBytes) << "the last kTailBytes at least";
 }
 
+/// As a page does that shows a boot while it goes on.
+TEST_F(BootLogTest, whoFollowsABootMissesNothingAndReadsNothingTwice) {
+  auto log = shelf_.begin(now_, "restart");
+  ASSERT_TRUE(log);
+  std::string all, seen;
+  std::uint64_t next = 0;
+  for (int i = 0; i < 60; ++i) {
+    const auto line = fmt::format("line {:05} {}\r\n", i, std::string(3'000, 'x'));
+    ASSERT_TRUE(log->append(line));
+    all += line;
+    const auto part = shelf_.readFrom(log->number(), next, 4'096);
+    ASSERT_TRUE(part) << part.error().str();
+    EXPECT_EQ(part->from, next);
+    EXPECT_EQ(part->next, next + part->bytes.size());
+    seen += part->bytes;
+    next = part->next;
+  }
+  EXPECT_EQ(seen, all);
+  EXPECT_EQ(shelf_.readFrom(log->number(), next, 4'096)->bytes, "") << "nothing new";
+  EXPECT_EQ(shelf_.readFrom(log->number(), next + 1'000'000, 4'096)->bytes, "");
+  EXPECT_EQ(shelf_.readFrom(99, 0, 4'096).error().code(), ErrorCode::NotFound);
+}
+
+TEST_F(BootLogTest, aFollowerIsToldOfWhatIsNotKept) {
+  auto log = shelf_.begin(now_, "restart");
+  ASSERT_TRUE(log);
+  const std::string piece(4096, 'x');
+  for (int i = 0; i < 500; ++i) ASSERT_TRUE(log->append(piece));
+  ASSERT_TRUE(log->append("the last line\r\n"));
+  std::string seen;
+  std::uint64_t next = 0, gaps = 0;
+  for (int i = 0; i < 1'000; ++i) {
+    const auto part = shelf_.readFrom(log->number(), next, 10'000);
+    ASSERT_TRUE(part);
+    gaps += part->from > next;
+    if (part->bytes.empty()) break;
+    seen += part->bytes;
+    next = part->next;
+  }
+  EXPECT_EQ(gaps, 1u);
+  EXPECT_EQ(next, 500u * 4096 + std::string_view("the last line\r\n").size());
+  EXPECT_TRUE(seen.ends_with("the last line\r\n"));
+}
+
 TEST_F(BootLogTest, nothingIsLeftOutOfABootThatFits) {
   auto log = shelf_.begin(now_, "restart");
   std::string all;

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <utility>
 
 // Opaque to users, so ours to fill.
 struct CUstream_st {};
@@ -34,6 +35,8 @@ std::map<void*, std::uint64_t>& blocks() {
   static std::map<void*, std::uint64_t> all;
   return all;
 }
+
+thread_local cudaError_t t_last_error = cudaSuccess;
 
 struct Desc {
   cublasComputeType_t compute;
@@ -131,7 +134,9 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   return *total = fakeCuda().free_bytes + (2u << 30), *free = *total - fakeCuda().taken,
          cudaSuccess;
 }
-cudaError_t cudaGetLastError() { return cudaSuccess; }
+/// A thread's last error, cleared by reading it. "Not ready" stays there, too, as PyTorch's
+/// CUDAEvent::query has met it.
+cudaError_t cudaGetLastError() { return std::exchange(t_last_error, cudaSuccess); }
 const char* cudaGetErrorString(cudaError_t code) {
   return code == cudaErrorMemoryAllocation ? "out of memory" : "fake error";
 }
@@ -173,6 +178,12 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return drop<CUstream_st>(stream), cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamQuery(cudaStream_t) {
+  if (fakeCuda().lost) return t_last_error = cudaErrorLaunchFailure;
+  static thread_local int t_asked = 0;
+  const bool busy = fakeCuda().stalled || ++t_asked % (fakeCuda().busy_queries + 1) != 0;
+  return busy ? t_last_error = cudaErrorNotReady : cudaSuccess;
+}
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
 cudaError_t cudaEventCreate(cudaEvent_t* event) { return *event = make(CUevent_st{}), cudaSuccess; }
 cudaError_t cudaEventDestroy(cudaEvent_t event) { return drop<CUevent_st>(event), cudaSuccess; }

@@ -20,6 +20,9 @@ struct FakeCuda {
   int slow_algorithm =
       0;  ///< 1 or 2: which of the two that work is slow; their sums differ in the last bits
   int last_algorithm = 0;  ///< that made a product
+  int busy_queries = 0;    ///< a stream is through at every so-and-so-many-and-first query
+  bool stalled = false;    ///< streams never come to their end
+  bool lost = false;       ///< the context is lost: queries say so
 };
 FakeCuda& fakeCuda();
 

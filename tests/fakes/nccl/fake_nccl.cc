@@ -144,6 +144,9 @@ ncclResult_t ncclCommInitRank(ncclComm_t* communicator, int ranks, ncclUniqueId 
   (*communicator)->world->together.arrive_and_wait();
   return ncclSuccess;
 }
+ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* behind) {
+  return *behind = fakeNccl().remote_error ? ncclRemoteError : ncclSuccess, ncclSuccess;
+}
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   --fakeNccl().communicators, ++fakeNccl().aborted;
   delete communicator;

@@ -11,6 +11,7 @@ namespace muster::test {
 struct FakeNccl {
   int corrupt = -1;                    ///< what this rank gives is off by one in one place
   bool silent = false;                 ///< outputs are never written
+  bool remote_error = false;           ///< calls return well, and the error comes behind them
   std::string failing;                 ///< this call fails on every rank: "ncclAllReduce"
   std::atomic<int> communicators = 0;  ///< not ended yet
   std::atomic<int> ids = 0, aborted = 0, destroyed = 0;

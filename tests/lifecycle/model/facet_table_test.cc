@@ -73,7 +73,8 @@ TEST(FacetTable, theCertificatesScope) {
     if (row.revalidation != Revalidation::None) bound.push_back(row.facet);
     if (row.revalidation == Revalidation::Gates) gates.push_back(row.facet);
   }
-  EXPECT_THAT(bound, ElementsAre("firmware.", "image", "driver.", "storage.", "gate.", "hw."));
+  EXPECT_THAT(bound,
+              ElementsAre("firmware.", "image", "driver.", "storage.", "gate.", "hw.", "hw.part."));
   EXPECT_THAT(gates, ElementsAre("image", "hw."));
 }
 

@@ -2,6 +2,7 @@
 // The engine's evaluation, over a device whose every answer is scripted: whatever is no number,
 // missing or late does not pass.
 #include "tests/run_async.h"
+#include "validate/burn/call_watch.h"
 #include "validate/burn/cpu/cpu_device.h"
 #include "validate/burn/golden.h"
 #include "validate/burn/self_test.h"
@@ -10,6 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <condition_variable>
+#include <mutex>
 
 namespace muster::burn {
 namespace {
@@ -29,6 +32,10 @@ struct Script {
   std::vector<UnitResult> units = {{0, 1, 0}, {1, 1, 0}};
   std::vector<Telemetry> samples = {{}};
   std::string model = "scripted";
+  std::string place = "here";
+  /// In place of `round`: by the number of the call, and whether it is to verify.
+  std::function<GemmRound(int, std::uint64_t, bool)> rounds = {};
+  std::function<void()> before_sample = {};
 };
 
 class ScriptedGemm final : public GemmWork {
@@ -37,7 +44,9 @@ class ScriptedGemm final : public GemmWork {
   Result<void> setGolden(std::vector<std::uint64_t> golden) override {
     return golden.empty() ? fail(ErrorCode::Internal, "no golden") : Result<void>();
   }
-  Result<GemmRound> multiply(std::uint64_t, bool) override { return script_.round; }
+  Result<GemmRound> multiply(std::uint64_t products, bool verify) override {
+    return script_.rounds ? script_.rounds(calls_++, products, verify) : script_.round;
+  }
   Result<std::vector<std::uint64_t>> tileSums() override { return script_.reference; }
   Result<SideSums> sideSums() override {
     auto sums = expectedSides(plan_);
@@ -49,6 +58,7 @@ class ScriptedGemm final : public GemmWork {
  private:
   const Script& script_;
   const GemmPlan plan_;
+  int calls_ = 0;
 };
 
 class ScriptedMemory final : public MemoryWork {
@@ -65,7 +75,7 @@ class ScriptedMemory final : public MemoryWork {
 class ScriptedDevice final : public Device {
  public:
   explicit ScriptedDevice(Script script) : script_(std::move(script)) {}
-  Identity identity() const override { return {"fake", script_.model, "S1", "here", 2}; }
+  Identity identity() const override { return {"fake", script_.model, "S1", script_.place, 2}; }
   std::vector<Dtype> dtypes() const override { return {Dtype::Fp32}; }
   int preferredN(Dtype) const override { return kTile; }
   Result<std::unique_ptr<GemmWork>> prepareGemm(const GemmPlan& plan) override {
@@ -83,6 +93,7 @@ class ScriptedDevice final : public Device {
   }
   Result<std::vector<UnitResult>> probeUnits(std::uint64_t) override { return script_.units; }
   Telemetry sample() override {
+    if (script_.before_sample) script_.before_sample();
     return script_.samples[std::min(looks_++, script_.samples.size() - 1)];
   }
   void inject(std::optional<Fault>) override {}
@@ -264,6 +275,185 @@ TEST(Engine, powerNeedsAReadingAndAMean) {
   EXPECT_EQ(one(script, stage, quickPower()).outcome, Outcome::Fail);
   script.samples = {{.watts = kNan, .limit_watts = 700}};
   EXPECT_EQ(one(script, stage, quickPower()).outcome, Outcome::Fail);
+}
+
+// What was wrong: power pulses and the steady load were not verified at all.
+TEST(Engine, aWrongProductOfAPulseFailsThePowerStage) {
+  const Stage stage{StageKind::Power, Dtype::Fp32, Operands::Random, {}};
+  Options options;
+  options.pulses = 1, options.pulse = std::chrono::milliseconds(5);
+  Script script;
+  script.samples = {{.watts = 650, .limit_watts = 700}};
+  int unverified = 0;
+  script.rounds = [&unverified](int call, std::uint64_t products, bool verify) {
+    unverified += !verify;
+    GemmRound round{products, 1e-3, 0, {}};
+    if (verify && call == 3) round.bad_tiles = 1, round.first = {{4, 2, 9, 0, {}}};
+    return round;
+  };
+  const auto report = one(script, stage, options);
+  EXPECT_EQ(report.outcome, Outcome::Fail);
+  EXPECT_NE(report.findings.front().find("product 9 on unit 4: tile 2"), std::string::npos);
+  EXPECT_EQ(unverified, 1) << "the first one alone, whose sums are compared";
+  EXPECT_EQ(report.values.at("verified_share"), 1);
+  script.rounds = {};
+  script.side_error = 1;
+  EXPECT_EQ(one(script, stage, options).outcome, Outcome::Fail) << "the first product is wrong";
+}
+
+TEST(Engine, theShareOfVerifiedProductsIsWhatTheDeviceWasAskedFor) {
+  for (const auto operands : {Operands::Integer, Operands::Random})
+    for (const int milliseconds : {0, 1, 30}) {
+      std::uint64_t verified = 0, plain = 0;
+      Script script;
+      script.rounds = [&](int call, std::uint64_t products, bool verify) {
+        if (verify)
+          verified += products;
+        else if (operands == Operands::Integer || call > 0)
+          plain += products;  // the sums of the first random product are compared
+        return GemmRound{products, 1e-3 * static_cast<double>(products), 0, {}};
+      };
+      const auto stage = one(script, {StageKind::Gemm, Dtype::Fp32, operands,
+                                      std::chrono::milliseconds(milliseconds)});
+      EXPECT_EQ(stage.outcome, Outcome::Pass);
+      ASSERT_GT(verified, 0u);
+      const auto share = static_cast<double>(verified) / static_cast<double>(verified + plain);
+      EXPECT_DOUBLE_EQ(stage.values.at("verified_share"), share);
+      EXPECT_GE(share, 0.99);
+      EXPECT_EQ(stage.values.contains("verified_rate_share"), plain > 0);
+    }
+}
+
+/// Blocks until it is opened, as a call does behind which a kernel hangs.
+class Gate {
+ public:
+  void pass() {
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [this] { return open_; });
+  }
+  void open() {
+    std::lock_guard lock(mutex_);
+    open_ = true;
+    wake_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool open_ = false;
+};
+
+TEST(Watchdog, aCallThatDoesNotReturnIsATimeoutWithTheNameOfItsDevice) {
+  Gate gate;
+  Script good, hangs;
+  good.place = "0000:1b:00.0", hangs.place = "0000:43:00.0";
+  hangs.rounds = [&gate](int call, std::uint64_t products, bool) {
+    if (call == 1) gate.pass();
+    return GemmRound{products, 1e-3, 0, {}};
+  };
+  Options options;
+  options.stages = {{StageKind::Units}, kRandom, {StageKind::Memory}};
+  options.hang_limit = std::chrono::milliseconds(50);
+  std::vector<Report> told;
+  options.on_hang = [&](const Report& report) { told.push_back(report), gate.open(); };
+  const auto ended = burnScripted({good, hangs, good}, options);
+  ASSERT_EQ(told.size(), 1u);
+  const auto& devices = told.front().devices;
+  EXPECT_EQ(told.front().outcome(), Outcome::Timeout);
+  EXPECT_EQ(devices[1].outcome(), Outcome::Timeout);
+  ASSERT_EQ(devices[1].stages.size(), 2u);
+  EXPECT_EQ(devices[1].stages[0].outcome, Outcome::Pass) << "what was done stays";
+  EXPECT_EQ(devices[1].stages[1].name, "gemm fp32 random");
+  EXPECT_NE(devices[1].stages[1].findings.front().find("products: no answer within 1 s"),
+            std::string::npos)
+      << devices[1].stages[1].findings.front();
+  for (const std::size_t other : {0u, 2u}) {
+    EXPECT_EQ(devices[other].outcome(), Outcome::NoData);
+    EXPECT_NE(devices[other].stages.back().findings.front().find("0000:43:00.0 (serial S1)"),
+              std::string::npos);
+  }
+  EXPECT_NE(toText(told.front()).find("timeout"), std::string::npos);
+  EXPECT_EQ(ended.outcome(), Outcome::Pass) << "here the call did return in the end";
+}
+
+TEST(Watchdog, sensorsThatHangAreNamedToo) {
+  Gate gate;
+  Script script;
+  script.before_sample = [&gate] { gate.pass(); };
+  Options options;
+  options.stages = {kInteger};
+  options.hang_limit = std::chrono::milliseconds(20);
+  std::string said;
+  options.on_hang = [&](const Report& report) {
+    said = report.devices.front().stages.back().findings.front(), gate.open();
+  };
+  burnScripted({script}, options);
+  EXPECT_EQ(said.substr(0, 19), "reading its sensors");
+}
+
+TEST(Watchdog, oneThatWorksIsLeftAlone) {
+  Options options;
+  options.stages = {kInteger, kRandom, {StageKind::Memory}, {StageKind::Copy}, {StageKind::Units}};
+  options.on_hang = [](const Report&) { FAIL() << "nothing hangs"; };
+  EXPECT_EQ(burnScripted({Script{}, Script{}}, options).outcome(), Outcome::Pass);
+}
+
+TEST(Watchdog, aWalkOverMemoryHasTimeByItsSize) {
+  class LargeMemory final : public MemoryWork {
+   public:
+    explicit LargeMemory(CallWatch& watch) : watch_(watch) {}
+    std::uint64_t bytes() const override { return 2ULL << 40; }
+    Result<StepResult> step(const MemoryStep&, std::uint64_t) override {
+      const auto now = std::chrono::steady_clock::now();
+      soon = watch_.overdue(now + std::chrono::minutes(30)).has_value();
+      late = watch_.overdue(now + std::chrono::hours(6)).has_value();
+      return StepResult{};
+    }
+    Result<double> copyRate() override { return 1.0; }
+    bool soon = false, late = false;
+
+   private:
+    CallWatch& watch_;
+  };
+  class Holder final : public Device {
+   public:
+    explicit Holder(CallWatch& watch) : watch_(watch) {}
+    Identity identity() const override { return {}; }
+    std::vector<Dtype> dtypes() const override { return {}; }
+    int preferredN(Dtype) const override { return kTile; }
+    Result<std::unique_ptr<GemmWork>> prepareGemm(const GemmPlan&) override {
+      return fail(ErrorCode::NotFound, "none");
+    }
+    std::uint64_t freeBytes() const override { return 0; }
+    Result<std::unique_ptr<MemoryWork>> prepareMemory(std::uint64_t) override {
+      auto made = std::make_unique<LargeMemory>(watch_);
+      memory = made.get();
+      return made;
+    }
+    std::vector<std::string> routes() const override { return {}; }
+    Result<CopyRound> copy(const std::string&, std::uint64_t, std::uint64_t) override {
+      return CopyRound{};
+    }
+    Result<std::vector<UnitResult>> probeUnits(std::uint64_t) override {
+      return std::vector<UnitResult>();
+    }
+    Telemetry sample() override { return {}; }
+    void inject(std::optional<Fault>) override {}
+    LargeMemory* memory = nullptr;
+
+   private:
+    CallWatch& watch_;
+  };
+  CallWatch watch;
+  Holder device(watch);
+  const auto seen = watched(device, 0, watch, std::chrono::seconds(120));
+  auto work = seen->prepareMemory(2ULL << 40);
+  ASSERT_TRUE(work);
+  ASSERT_TRUE((*work)->step({}, 0));
+  EXPECT_FALSE(device.memory->soon) << "2 TiB take 36 minutes at 2 GB/s, read and written";
+  EXPECT_TRUE(device.memory->late);
+  EXPECT_FALSE(watch.overdue(std::chrono::steady_clock::now() + std::chrono::hours(99)))
+      << "it has returned";
 }
 
 Telemetry counters(std::uint64_t thermal_ns, std::uint64_t hardware_ns, std::uint64_t ecc,

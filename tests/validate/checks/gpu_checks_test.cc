@@ -320,6 +320,16 @@ TEST(Skus, theBuiltInTableMakesSense) {
   EXPECT_EQ(Skus::builtIn().find("NVIDIA B200")->name, "B200");
 }
 
+// Figures from memory may bound a floor of the table; nothing on a node is evaluated by them.
+TEST(Skus, nothingIsEvaluatedByAFigureWithoutASource) {
+  for (const auto& sku : Skus::builtIn().all())
+    for (const auto& [key, expected] : sku.expect) {
+      EXPECT_FALSE(expected.source.empty()) << sku.name << " " << key;
+      if (expected.source.starts_with("unsourced"))
+        EXPECT_NE(key.find("_peak_"), std::string::npos) << sku.name << " " << key;
+    }
+}
+
 std::string skuTable(const std::string& expect) {
   return R"({"format":"muster-skus/1","skus":[{"name":"H200","match":["H200"],"expect":{)" +
          expect + "}}]}";

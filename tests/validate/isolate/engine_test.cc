@@ -157,7 +157,8 @@ void shrink(IsolateWorld& world, int trial, int large) {
   if (trial >= large) world.leaves = 16, world.nodes_per_leaf = 16, world.spines = 16;
 }
 
-TEST(Isolate, aHealthyClusterIsClearedInEightRounds) {
+// A pass takes as many rounds as show a fault that comes and goes; a culprit is named in nine.
+TEST(Isolate, aHealthyClusterIsClearedInSixteenRounds) {
   for (int trial = 0; trial < 12; ++trial) {
     IsolateWorld world(static_cast<std::uint64_t>(trial) + 50);
     shrink(world, trial, 2);
@@ -165,7 +166,7 @@ TEST(Isolate, aHealthyClusterIsClearedInEightRounds) {
     EXPECT_TRUE(verdict.culprits.empty());
     EXPECT_TRUE(verdict.unclear.empty());
     EXPECT_EQ(static_cast<int>(verdict.cleared.size()), world.nodes());
-    EXPECT_LE(verdict.rounds, 9);
+    EXPECT_EQ(verdict.rounds, 16);
     EXPECT_NEAR(verdict.noise, world.noise, 0.0015);
   }
 }

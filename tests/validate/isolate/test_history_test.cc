@@ -152,6 +152,25 @@ TEST(IsolateWild, aFaultThatComesAndGoesIsNotCleared) {
   EXPECT_GE(intermittent, named - 3);
 }
 
+// What was wrong: with collectives a node was cleared by hundreds of tests of the same few rounds.
+TEST(IsolateWild, aFaultOfWholeRoundsIsSeenWithCollectives) {
+  int named = 0, cleared = 0;
+  constexpr int kTrials = 30;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    PhysicalFabric fabric(static_cast<std::uint64_t>(trial) + 900);
+    makeSmall(fabric);
+    const int bad = *fabric.pick(1).begin();
+    fabric.flaky(bad, 0.3, 0.5, true);
+    const auto verdict =
+        fabric.isolated({.groups = true, .seed = static_cast<std::uint64_t>(trial)});
+    EXPECT_LE(verdict.rounds, 20) << trial;
+    named += isNamed(verdict, bad), cleared += isCleared(verdict, bad);
+    for (const auto& culprit : verdict.culprits) EXPECT_EQ(culprit.a, bad) << trial;
+  }
+  EXPECT_GE(named, kTrials * 8 / 10);
+  EXPECT_LE(cleared, 1) << "0.3 % of all runs";
+}
+
 TEST(IsolateWild, aNodeThatDiesOnTheWayIsNamedAndNotCleared) {
   for (int trial = 0; trial < 20; ++trial) {
     PhysicalFabric fabric(static_cast<std::uint64_t>(trial) + 400);

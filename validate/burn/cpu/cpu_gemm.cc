@@ -123,7 +123,7 @@ class CpuGemm final : public GemmWork {
     auto* c = c_[static_cast<std::size_t>(lane)].data();
     const auto& blas = Blas::ofThisHost();
     blas.multiply(a_.data(), b_.data(), c, plan_.n);
-    if (!fault_ || lane != 0) return;
+    if (!fault_ || lane != 0 || made_++ < fault_->after) return;
     auto& value = c[fault_->at % (size_ * size_)];
     if (fault_->kind == FaultKind::OutputBit) flipBit(value, fault_->bit);
     if (fault_->kind == FaultKind::NotANumber) value = std::numeric_limits<Value>::quiet_NaN();
@@ -164,6 +164,7 @@ class CpuGemm final : public GemmWork {
   const std::size_t size_;
   const std::vector<int> cpus_;
   const std::optional<Fault> fault_;
+  std::uint64_t made_ = 0;  ///< products of lane 0, where faults are
   std::vector<Value> a_, b_;
   std::vector<std::vector<Value>> c_;  ///< one a lane
   std::vector<std::uint64_t> golden_, row_weights_, column_weights_;

@@ -168,7 +168,7 @@ class CudaGemm final : public GemmWork {
     for (int i = 0; i < times; ++i)
       TRY_OK(matmul_->run(operands_[0].memory.get(), operands_[1].memory.get(), output.c.get(),
                           compute_.get()));
-    if (!fault_) return {};
+    if (!fault_ || made_++ < fault_->after) return {};
     const auto n = static_cast<std::uint64_t>(plan_.n), row = fault_->at % values() / n,
                column = fault_->at % n;  // named row-major, kept column-major
     const int bytes = bytesOf(outputOf(plan_.dtype));
@@ -211,6 +211,7 @@ class CudaGemm final : public GemmWork {
   const GemmPlan plan_;
   const int device_;
   const std::optional<Fault> fault_;
+  std::uint64_t made_ = 0;  ///< products
   std::vector<Operand> operands_;
   std::array<Buffer, 2> outputs_;
   DeviceMemory row_weights_, column_weights_, golden_, report_;

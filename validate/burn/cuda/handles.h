@@ -81,8 +81,16 @@ struct Span {
     return ok(cudaEventRecord(begin.get(), stream), "cudaEventRecord");
   }
   Result<double> stop(cudaStream_t stream) const {
-    TRY_OK(ok(cudaEventRecord(end.get(), stream), "cudaEventRecord"));
+    TRY_OK(record(stream));
     TRY_OK(ok(cudaEventSynchronize(end.get()), "cudaEventSynchronize"));
+    return seconds();
+  }
+  /// The second point, without waiting for it.
+  Result<void> record(cudaStream_t stream) const {
+    return ok(cudaEventRecord(end.get(), stream), "cudaEventRecord");
+  }
+  /// When the stream has passed both.
+  Result<double> seconds() const {
     float milliseconds = 0;
     TRY_OK(ok(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), "cudaEventElapsedTime"));
     return static_cast<double>(milliseconds) * 1e-3;

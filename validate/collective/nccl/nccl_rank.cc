@@ -7,8 +7,10 @@
 
 #include <nccl.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <optional>
+#include <thread>
 
 namespace muster::collective {
 namespace {
@@ -63,6 +65,7 @@ class NcclRank final : public Communicator {
     made->input_ = std::move(input), made->output_ = std::move(output),
     made->wrong_ = std::move(wrong);
     made->failed_ = false;
+    made->end_ = std::chrono::steady_clock::now() + job.limit;
     return made;
   }
 
@@ -96,6 +99,7 @@ class NcclRank final : public Communicator {
     TRY_OK(ok(cudaMemsetAsync(wrong_.get(), 0, sizeof(unsigned long long), stream_.get()),
               "cudaMemsetAsync"));
     TRY_OK(once(step));
+    TRY_OK(await(step));
     const int whose = step.operation == Operation::Pair ? step.peer : rank_;
     countWrongOutput(stream_.get(), as<float>(output_), shape.output,
                      {step.operation, seed, whose, ranks_, shape.count},
@@ -105,15 +109,45 @@ class NcclRank final : public Communicator {
     TRY_OK(ok(
         cudaMemcpyAsync(&wrong, wrong_.get(), sizeof wrong, cudaMemcpyDeviceToHost, stream_.get()),
         "cudaMemcpyAsync"));
-    TRY_OK(ok(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize"));
+    TRY_OK(await(step));
     return wrong;
   }
 
   Result<double> timeOnce(const Step& step, int iterations) {
     TRY_OK(span_->start(stream_.get()));
     for (int i = 0; i < iterations; ++i) TRY_OK(once(step));
-    TRY(seconds, span_->stop(stream_.get()));
+    TRY_OK(span_->record(stream_.get()));
+    TRY_OK(await(step));
+    TRY(seconds, span_->seconds());
     return seconds / iterations;
+  }
+
+  /// Until the stream is through. A rank that is gone lets NCCL's kernels wait for ever: its
+  /// asynchronous errors are asked for meanwhile, and the job's limit holds. What fails is aborted
+  /// by the communicator's end, which releases the stream.
+  Result<void> await(const Step& step) const {
+    for (;;) {
+      const auto state = cudaStreamQuery(stream_.get());
+      if (state != cudaSuccess && state != cudaErrorNotReady) return ok(state, "cudaStreamQuery");
+      if (state == cudaErrorNotReady) (void)cudaGetLastError();  // where it would stay as an error
+      ncclResult_t behind = ncclSuccess;
+      TRY_OK(ok(ncclCommGetAsyncError(communicator_.get(), &behind), "ncclCommGetAsyncError"));
+      if (behind != ncclSuccess && behind != ncclInProgress)
+        return fail(ErrorCode::Unavailable,
+                    fmt::format("NCCL met an error while {} ran{}: {}; {}",
+                                toString(step.operation), peerOf(step), ncclGetErrorString(behind),
+                                ncclGetLastError(communicator_.get())));
+      if (state == cudaSuccess) return {};
+      if (std::chrono::steady_clock::now() >= end_)
+        return fail(ErrorCode::Timeout,
+                    fmt::format("{} stands still{}: NCCL reports no error, and the stream is not "
+                                "through until the limit",
+                                toString(step.operation), peerOf(step)));
+      std::this_thread::sleep_for(kBetweenQueries);
+    }
+  }
+  static std::string peerOf(const Step& step) {
+    return step.peer < 0 ? "" : fmt::format(" with rank {}", step.peer);
   }
 
   Result<void> once(const Step& step) {
@@ -157,7 +191,9 @@ class NcclRank final : public Communicator {
     return ok(ncclGroupEnd(), "ncclGroupEnd");
   }
 
+  static constexpr std::chrono::microseconds kBetweenQueries{50};
   const int rank_, ranks_;
+  std::chrono::steady_clock::time_point end_{};
   std::string device_;
   Stream stream_;
   std::optional<Span> span_;

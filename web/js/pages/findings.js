@@ -20,7 +20,6 @@ const kColumns = [
   { key: "source", title: "Raised by", width: "minmax(90px, .8fr)", wide: true, cell: (/** @type {Finding} */ f) => f.source },
   { key: "at", title: "Since", width: "100px", wide: true, cell: (/** @type {Finding} */ f) => html`<${Age} at=${f.at} />` },
 ];
-const keyOf = (/** @type {Finding} */ f) => [f.subject, f.facet, f.source, f.at, f.text].join("|");
 
 export default function Findings() {
   const { query } = route.value;
@@ -40,6 +39,6 @@ export default function Findings() {
       <${Choice} label="Raised by" name="source" value=${wanted.source || ""} choices=${[...new Set(all.map((f) => f.source))].filter(Boolean).sort()} />
       <${Choice} label="Facet" name="facet" value=${wanted.facet || ""} choices=${[...new Set(all.map((f) => f.facet))].sort()} /></div>
     <${Loaded} resource=${resource}>${items.length === 0 ? html`<${Empty}>Nothing is wrong here.<//>` : as_list
-      ? html`<${BigTable} rows=${items} columns=${kColumns} keyOf=${keyOf} label="findings" onOpen=${(/** @type {Finding} */ f) => { if (!f.subject.startsWith("@")) go(link(["nodes", f.subject], { tab: "findings" })); }} />`
+      ? html`<${BigTable} rows=${items} columns=${kColumns} label="findings" onOpen=${(/** @type {Finding} */ f) => { if (!f.subject.startsWith("@")) go(link(["nodes", f.subject], { tab: "findings" })); }} />`
       : html`<div class="panel">${grouped(items).slice(0, 200).map((group) => html`<${Group} key=${group.key} group=${group} open=${false} />`)}</div>`}<//>`;
 }

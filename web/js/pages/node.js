@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Node: one machine, and why it is where it is.
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { html } from "../html.js";
 import { useResource } from "../resource.js";
 import { nodeOf, nodes, now, progress } from "../site.js";
@@ -10,12 +10,21 @@ import { kStages, stageOf, toneOf, usualSeconds } from "../states.js";
 import { Age, Empty, Heading, Loaded, Panel, Severity, State, Terms, Trouble, Why } from "../parts/basics.js";
 import { grantWipe, OrderButton, overrideHold, putIntoQuarantine, takeOutOfQuarantine } from "../parts/orders.js";
 import { Events } from "../parts/events.js";
-import { Measurements } from "../parts/plots.js";
 
 /** @typedef {import("../types.js").Explanation} Explanation */
 /** @typedef {import("../types.js").Node} Node */
 
-const kTabs = /** @type {[string, string][]} */ ([["overview", "Overview"], ["facts", "Facts"], ["findings", "Findings"], ["events", "Events"], ["history", "History"], ["certificate", "Certificate"], ["measurements", "Measurements"]]);
+const kTabs = /** @type {[string, string][]} */ ([["overview", "Overview"], ["facts", "Facts"], ["findings", "Findings"], ["events", "Events"], ["history", "History"], ["certificate", "Certificate"], ["measurements", "Measurements"], ["console", "Console"]]);
+
+/** A part that is fetched when it is looked at. @param {{load: () => Promise<any>, p: any}} p */
+function Later({ load, p }) {
+  const [part, setPart] = useState(/** @type {any} */ (null));
+  useEffect(() => { load().then((view) => setPart({ view }), () => setPart({})); }, [load]);
+  if (part && !part.view) return html`<p class="empty">This part of the page did not come. Load the page again.</p>`;
+  return part ? html`<${part.view} ...${p} />` : html`<p class="dim" aria-busy="true">reading…</p>`;
+}
+const measurementsPart = () => import("../parts/plots.js").then((part) => part.Measurements);
+const consolePart = () => import("../parts/console.js").then((part) => part.default);
 
 /** The road, stage by stage. What is not met says so by the explanation's own list.
  * @param {{node: Node, why?: Explanation}} p */
@@ -118,5 +127,6 @@ export default function NodePage({ path }) {
       ${tab === "events" && html`<${Loaded} resource=${events}><${Events} events=${[...(events.data?.items || [])].reverse()} /><//>`}
       ${tab === "history" && html`<${History} name=${name} on=${on} />`}
       ${tab === "certificate" && html`<${Certificate} name=${name} on=${on} />`}
-      ${tab === "measurements" && html`<${Measurements} node=${node} />`}</div>`}<//>`;
+      ${tab === "measurements" && html`<${Later} key="measurements" load=${measurementsPart} p=${{ node }} />`}
+      ${tab === "console" && html`<${Later} key="console" load=${consolePart} p=${{ name, on }} />`}</div>`}<//>`;
 }

@@ -29,7 +29,6 @@ const kColumns = [
   { key: "certificate", title: "Certificate", width: "minmax(90px, .8fr)", wide: true, sort: by((n) => n.certificate || ""), cell: (n) => n.certificate },
   { key: "stale", title: "Stale", width: "minmax(70px, .8fr)", wide: true, sort: (a, b) => (a.stale?.length || 0) - (b.stale?.length || 0), cell: (n) => (n.stale?.length > 0 ? html`<${State} state=${n.stale.map((/** @type {any} */ s) => s.what).join(", ")} tone="warn" />` : html`<span class="dim">–</span>`) },
 ];
-const keyOf = (/** @type {Node} */ node) => node.node;
 const open = (/** @type {Node} */ node) => go(link(["nodes", node.node]));
 
 /** @param {{label: string, name: string, value: string, choices: string[]}} p */
@@ -77,6 +76,6 @@ export default function Nodes() {
       ${filtered && html`<button type="button" class="quiet" onClick=${() => go(link(["nodes"]))}>Clear</button>`}
     </div>
     ${nodes.value === null ? html`<p class="dim" aria-busy="true">reading…</p>`
-      : html`<${BigTable} rows=${shown} columns=${kColumns} keyOf=${keyOf} label="nodes" sort=${wanted.sort || ""} onSort=${(/** @type {string} */ sort) => setQuery({ sort })} onOpen=${open} />
+      : html`<${BigTable} rows=${shown} columns=${kColumns} label="nodes" sort=${wanted.sort || ""} onSort=${(/** @type {string} */ sort) => setQuery({ sort })} onOpen=${open} />
         ${shown.length === 0 && html`<p class="empty">No node is so.</p>`}`}`;
 }

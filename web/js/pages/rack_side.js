@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // At the rack: for somebody with a phone in front of the machine. What to replace or swap, and where.
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { html } from "../html.js";
 import { useResource } from "../resource.js";
 import { needNodes, nodes } from "../site.js";
@@ -13,6 +13,27 @@ import { OrderButton, putIntoQuarantine, takeOutOfQuarantine } from "../parts/or
 
 const kShown = 40;
 
+const kAskingMs = 1_000;
+
+/** The LED by which the machine is found: its BMC is asked, which takes a moment.
+ * @param {{name: string}} p */
+function Locator({ name }) {
+  const at = `/nodes/${encodeURIComponent(name)}/locator`;
+  const led = useResource(at, { live: false });
+  const state = led.data?.state || "unknown";
+  useEffect(() => {
+    if (state !== "asking") return;
+    const timer = setInterval(led.again, kAskingMs);
+    return () => clearInterval(timer);
+  }, [state]);
+  const tones = /** @type {Record<string, string>} */ ({ on: "ok", off: "wait", asking: "busy", failed: "bad" });
+  /** @param {"on" | "off"} word @returns {import("../parts/orders.js").Order} */
+  const turn = (word) => ({ title: `Locate LED of ${name}: ${word}`, verb: "power", path: at, body: { led: word }, act: `Switch ${word}`, done: "the BMC is asked", text: word === "on" ? "The machine blinks at the rack until somebody switches it off." : "The machine stops blinking." });
+  return html`<div class="locator"><span class="dim">locate LED</span> <${State} state=${state} tone=${tones[state] || "warn"} /> ${led.data?.at && html`<${Age} at=${led.data.at} />`}
+    <${OrderButton} quiet order=${turn("on")}>On…<//><${OrderButton} quiet order=${turn("off")}>Off…<//>
+    ${led.data?.text && html`<p class="dim">${led.data.text}</p>`}</div>`;
+}
+
 /** @param {{name: string}} p */
 function Machine({ name }) {
   const on = (/** @type {import("../types.js").Event} */ event) => event.subject === name && event.kind !== "action-progress";
@@ -24,6 +45,7 @@ function Machine({ name }) {
     <h2>${node.node} <${State} state=${node.state} /></h2>
     <div class="place"><div><span>rack</span><b>${node.rack || "-"}</b></div><div><span>unit</span><b>${node.unit || "-"}</b></div></div>
     <${Terms} rows=${[["serial", html`<b class="mono wrap">${node.serial}</b>`], ["BMC", html`<span class="mono wrap">${node.bmc}</span>`], ["MAC", html`<span class="mono">${node.mac}</span>`]]} />
+    <${Locator} name=${name} />
     ${(findings.data?.items || []).map((/** @type {any} */ finding) => html`<article class="task" key=${finding.facet + finding.text}><${Severity} severity=${finding.severity} />
       <p class="big">${finding.what_to_do || finding.text}</p>${finding.what_to_do && html`<p>${finding.text}</p>`}<p class="dim"><span class="mono">${finding.facet}</span> · <${Age} at=${finding.at} /></p>
       ${evidence(finding.evidence) && html`<details><summary>evidence</summary><pre tabindex="0">${evidence(finding.evidence)}</pre></details>`}</article>`)}

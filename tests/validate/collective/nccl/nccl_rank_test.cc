@@ -20,6 +20,7 @@ namespace {
 using test::fakeCuda;
 using test::fakeNccl;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
@@ -29,6 +30,7 @@ class Nccl : public testing::Test {
     fakeCuda() = {};
     fakeCuda().gpus = kMostRanks;
     fakeNccl().corrupt = -1, fakeNccl().silent = false, fakeNccl().failing.clear();
+    fakeNccl().remote_error = false;
     fakeNccl().aborted = fakeNccl().destroyed = 0;
   }
 
@@ -38,8 +40,9 @@ class Nccl : public testing::Test {
     muster_collective_open_nccl(found);
     return found;
   }
-  static JobReport run(int ranks) {
+  static JobReport run(int ranks, std::chrono::seconds limit = std::chrono::seconds(300)) {
     Job job;
+    job.limit = limit;
     job.group = "g", job.meeting = "127.0.0.1:1", job.ranks = job.local_ranks = ranks;
     job.operations = {Operation::AllReduce, Operation::AllGather, Operation::ReduceScatter,
                       Operation::AllToAll,  Operation::SendRecv,  Operation::Pair};
@@ -105,6 +108,44 @@ TEST_F(Nccl, anErrorOfNcclIsToldWithItsCallAndEverythingGivenBack) {
     EXPECT_EQ(fakeNccl().destroyed, 0) << "it would wait for ever";
     expectAllIsGivenBack();
   }
+}
+
+// A peer whose cable is pulled returns no error from any call: the kernels only wait.
+TEST_F(Nccl, anErrorBehindACallIsReadWhileTheStreamWaits) {
+  fakeNccl().remote_error = true, fakeCuda().stalled = true;
+  const auto report = run(2);
+  EXPECT_FALSE(report.passed);
+  for (const int rank : {0, 1})
+    EXPECT_THAT(report.findings,
+                Contains(AllOf(HasSubstr(fmt::format("rank {}", rank)), HasSubstr("all-reduce"),
+                               HasSubstr("NCCL met an error"), HasSubstr("the cable was pulled"))));
+  EXPECT_EQ(fakeNccl().aborted, 2) << "only an abort releases the stream";
+  EXPECT_EQ(fakeNccl().destroyed, 0);
+  expectAllIsGivenBack();
+}
+
+TEST_F(Nccl, aStreamThatIsNotReadyYetIsNoError) {
+  fakeCuda().busy_queries = 2;
+  const auto report = run(2);
+  EXPECT_TRUE(report.passed) << testing::PrintToString(report.findings);
+}
+
+TEST_F(Nccl, aStreamThatStandsStillEndsAtTheLimitWithItsRankAndOperation) {
+  fakeCuda().stalled = true;
+  const auto report = run(2, std::chrono::seconds(1));
+  EXPECT_FALSE(report.passed);
+  EXPECT_THAT(fmt::format("{}", fmt::join(report.findings, "; ")),
+              AllOf(HasSubstr("rank 1"), HasSubstr("all-reduce stands still")));
+  EXPECT_EQ(fakeNccl().aborted, 2);
+  expectAllIsGivenBack();
+}
+
+TEST_F(Nccl, aLostContextEndsTheRank) {
+  fakeCuda().lost = true;
+  const auto report = run(2);
+  EXPECT_FALSE(report.passed);
+  EXPECT_THAT(report.findings, Each(HasSubstr("cudaStreamQuery")));
+  expectAllIsGivenBack();
 }
 
 TEST_F(Nccl, withoutAnIdOrWithAnothersNobodyJoins) {

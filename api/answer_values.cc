@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/answer_values.h"
+
+#include "base/json_output.h"
+#include "inventory/parse/hostlist.h"
+#include "lifecycle/model/json.h"
+#include "wire/json_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <type_traits>
+
+namespace muster::api {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostItems = 1'000'000;
+constexpr std::size_t kMostTextBytes = 16u << 20;
+constexpr std::uint64_t kMostNumber = std::uint64_t{1} << 53;
+constexpr bool kOptional = true;
+
+/// One object of an answer. What is wrong with it is the server's fault and not the user's.
+class Members : public wire::JsonReader {
+ public:
+  Members(const json& object, const char* what) : JsonReader(object, what) {}
+
+  std::string text(const char* key, bool optional = false) {
+    return JsonReader::text(key, kMostTextBytes, optional);
+  }
+  std::size_t count(const char* key) {
+    return static_cast<std::size_t>(unsignedNumber(key, kMostNumber));
+  }
+  bool flag(const char* key) {
+    const auto* value = field(key);
+    if (value && !value->is_boolean()) wrong(key, "must be true or false");
+    return value && value->is_boolean() && value->get<bool>();
+  }
+  WallTime time(const char* key, bool optional = false) {
+    const auto said = text(key, optional);
+    if (said.empty()) return {};
+    const auto time = parseWallTime(said);
+    if (!time) wrong(key, "is no time");
+    return time.value_or(WallTime{});
+  }
+  std::vector<std::string> texts(const char* key) {
+    return wire::readTexts(*this, key, kMostItems, kMostTextBytes);
+  }
+  std::vector<NodeName> nodes(const char* key) {
+    std::vector<NodeName> out;
+    const auto hostlist = text(key);
+    if (hostlist.empty()) return out;
+    const auto names = inventory::expandHostlist(hostlist);
+    if (!names) wrong(key, "is no hostlist");
+    if (names)
+      for (const auto& name : *names) out.emplace_back(name);
+    return out;
+  }
+  /// One of an enum's words. `parse`: text → optional.
+  template <class Parse>
+  auto word(const char* key, Parse parse) {
+    const auto said = parse(text(key));
+    using Value = typename std::remove_cvref_t<decltype(said)>::value_type;
+    if (!said) wrong(key, "is a word that this muster does not know");
+    return said.value_or(Value{});
+  }
+  /// Each item by `make`: json → Result.
+  template <class Make>
+  auto items(const char* key, Make make) {
+    using Value = typename std::invoke_result_t<Make, const json&>::value_type;
+    std::vector<Value> out;
+    for (const auto& each : array(key, kMostItems)) {
+      auto made = make(each);
+      if (!made) {
+        take(made.error());
+        break;
+      }
+      out.push_back(std::move(*made));
+    }
+    return out;
+  }
+  template <class T>
+  Result<T> as(T value) const {
+    const auto good = finish();
+    if (good) return value;
+    if (good.error().code() == ErrorCode::Corrupt) return std::unexpected(good.error());
+    return fail(ErrorCode::Corrupt, "the server's answer cannot be read: " + good.error().text());
+  }
+};
+
+std::optional<Severity> parseSeverity(const std::string& text) {
+  for (const auto severity : {Severity::Info, Severity::Warning, Severity::Error})
+    if (lifecycle::severityWord(severity) == text) return severity;
+  return std::nullopt;
+}
+
+/// As lifecycle::toJson puts it: JSON as it is, other text as text.
+std::string evidenceOf(const json& object) {
+  if (!object.is_object()) return {};
+  const auto found = object.find("evidence");
+  if (found == object.end()) return {};
+  return found->is_string() ? found->get<std::string>() : jsonText(*found);
+}
+
+template <class Enum>
+std::optional<Enum> wordOf(const std::string& text, std::initializer_list<Enum> all) {
+  for (const auto each : all)
+    if (toString(each) == text) return each;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<app::NodeStatus> nodeStatusFrom(const json& source) {
+  Members read(source, "node");
+  app::NodeStatus out;
+  out.node = read.text("node");
+  out.state = read.text("state");
+  out.pool = read.text("pool");
+  out.image = read.text("image");
+  out.certificate = read.text("certificate");
+  out.rack = read.text("rack");
+  out.profile = read.text("profile");
+  out.findings = read.count("findings");
+  out.stale = read.items("stale", [](const json& each) -> Result<lifecycle::Unread> {
+    Members member(each, "node.stale");
+    lifecycle::Unread unread{member.text("what"), member.text("code"), member.text("reason"),
+                             member.time("since"), std::nullopt};
+    if (const auto last = member.time("last_read", kOptional); last != WallTime{})
+      unread.last_read = last;
+    return member.as(std::move(unread));
+  });
+  return read.as(std::move(out));
+}
+
+Result<app::SiteStatus> siteStatusFrom(const json& source) {
+  Members read(source, "site");
+  app::SiteStatus out;
+  out.several_controllers = read.flag("several_controllers");
+  out.overrides = read.texts("overrides");
+  Members monitor(read.object("monitor", kMostItems), "site.monitor");
+  out.monitor.running = monitor.flag("running");
+  out.monitor.tripped = monitor.flag("breaker_open");
+  out.monitor.text = monitor.text("text");
+  out.monitor.holder = monitor.text("holder");
+  if (const auto good = monitor.finish(); !good) read.take(good.error());
+  if (const auto* leader = read.field("leader", kOptional)) {
+    Members member(*leader, "site.leader");
+    lifecycle::Leader found;
+    found.holder = member.text("holder");
+    found.address = member.text("address");
+    if (const auto good = member.finish(); !good) read.take(good.error());
+    out.leader = std::optional(std::move(found));
+  }
+  return read.as(std::move(out));
+}
+
+Result<lifecycle::Event> eventFrom(const json& source) {
+  Members read(source, "event");
+  lifecycle::Event out;
+  out.sequence = static_cast<std::int64_t>(read.unsignedNumber("sequence", kMostNumber));
+  out.at = read.time("at", kOptional);
+  // One that a newer muster has invented is shown as what it says.
+  out.kind = lifecycle::parseEventKind(read.text("kind")).value_or(lifecycle::EventKind::Note);
+  out.subject = lifecycle::Subject::parse(read.text("subject", kOptional));
+  out.action_id = read.text("action", kOptional);
+  out.text = read.text("text");
+  out.fraction = read.number("fraction", -1);
+  return read.as(std::move(out));
+}
+
+Result<lifecycle::Finding> findingFrom(const json& source) {
+  Members read(source, "finding");
+  lifecycle::Finding out;
+  out.facet = {lifecycle::Subject::parse(read.text("subject")), FacetName(read.text("facet"))};
+  out.severity = read.word("severity", parseSeverity);
+  out.text = read.text("text");
+  out.what_to_do = read.text("what_to_do");
+  out.source = read.text("source", kOptional);
+  out.at = read.time("at", kOptional);
+  out.evidence = evidenceOf(source);
+  return read.as(std::move(out));
+}
+
+Result<lifecycle::Explanation> explanationFrom(const json& source) {
+  Members read(source, "explanation");
+  lifecycle::Explanation out;
+  out.subject = lifecycle::Subject::parse(read.text("subject"));
+  out.word = read.text("word");
+  out.state = read.text("state");
+  out.facet = read.text("facet");
+  out.expected = read.text("expected");
+  out.observed = read.text("observed");
+  out.last_evidence = read.text("last_evidence");
+  out.next_step = read.text("next_step");
+  out.rollout = read.text("rollout");
+  out.console = read.texts("console");
+  out.unmet = read.texts("unmet");
+  out.stale = read.texts("stale");
+  out.findings = read.items("findings", findingFrom);
+  out.recent = read.items("events", eventFrom);
+  return read.as(std::move(out));
+}
+
+Result<app::PoolHold> poolHoldFrom(const json& source) {
+  Members read(source, "hold");
+  app::PoolHold out{NodeName(read.text("node")), read.text("hold"), read.time("seen_at"),
+                    read.flag("overridden"), read.text("overridden_by")};
+  return read.as(std::move(out));
+}
+
+Result<lifecycle::PlanImpact> impactFrom(const json& source) {
+  using lifecycle::DomainKind;
+  Members read(source, "impact");
+  lifecycle::PlanImpact out;
+  out.actions = read.count("actions");
+  out.blocked = read.count("blocked");
+  out.subjects = read.count("subjects");
+  out.taken_out = read.nodes("taken_out");
+  out.wiped = read.nodes("wiped");
+  out.reset = read.nodes("reset");
+  out.at_least = std::chrono::seconds(read.unsignedNumber("at_least_s", kMostNumber));
+  out.domains = read.items("domains", [](const json& each) -> Result<lifecycle::DomainImpact> {
+    Members member(each, "impact.domain");
+    lifecycle::DomainImpact domain;
+    domain.domain.kind = member.word("kind", [](const std::string& text) {
+      return wordOf<DomainKind>(
+          text, {DomainKind::Pool, DomainKind::Rack, DomainKind::Su, DomainKind::Leaf});
+    });
+    domain.domain.name = member.text("name");
+    domain.taken_out = member.count("taken_out");
+    domain.already_out = member.count("already_out");
+    domain.size = member.count("size");
+    domain.limit = member.count("limit");
+    return member.as(std::move(domain));
+  });
+  return read.as(std::move(out));
+}
+
+Result<lifecycle::Run> runFrom(const json& source) {
+  using namespace lifecycle;
+  Members read(source, "run");
+  Run out;
+  out.id = read.text("id");
+  out.kind = read.word("kind", parseRunKind);
+  out.apply.nodes = read.text("nodes");
+  out.apply.confirm = read.flag("confirm");
+  out.after_restart = read.word("after_restart", parseAfterRestart);
+  out.state = read.word("state", parseRunState);
+  out.reason = read.word("reason", parseRunReason);
+  out.text = read.text("text");
+  out.order = read.word("order", [](const std::string& text) {
+    return wordOf<RunOrder>(text, {RunOrder::None, RunOrder::Pause, RunOrder::Cancel});
+  });
+  out.ordered_by = read.text("ordered_by");
+  out.worked_on_by = read.text("worked_on_by");
+  Members by(read.object("asked_by", kMostItems), "run.asked_by");
+  out.asked_by = {by.text("principal"), by.text("way"), by.text("address")};
+  if (const auto good = by.finish(); !good) read.take(good.error());
+  out.asked_at = read.time("asked_at");
+  out.inventory_digest = read.text("inventory_digest");
+  out.plan_hash = read.text("plan_hash");
+  out.planned_at = read.time("planned_at", kOptional);
+  out.subjects = read.text("subjects");
+  if (const auto* impact = read.field("impact", kOptional)) {
+    auto made = impactFrom(*impact);
+    if (made)
+      out.impact = std::move(*made);
+    else
+      read.take(made.error());
+  }
+  out.approvals_needed = read.count("approvals_needed");
+  out.approvals = read.items("approvals", [](const json& each) -> Result<RunApproval> {
+    Members member(each, "run.approval");
+    RunApproval approval{{member.text("principal"), "", ""},
+                         member.time("at"),
+                         member.text("plan_hash"),
+                         member.flag("confirmation")};
+    return member.as(std::move(approval));
+  });
+  out.overrides = read.items("overrides", [](const json& each) -> Result<RunOverride> {
+    Members member(each, "run.override");
+    RunOverride made{{member.text("principal"), "", ""},
+                     member.time("at"),
+                     member.text("plan_hash"),
+                     member.word("against", parseRunReason),
+                     member.text("reason"),
+                     member.text("acknowledged_by"),
+                     {}};
+    return member.as(std::move(made));
+  });
+  out.waits_until = read.time("waits_until", kOptional);
+  Members progress(read.object("progress", kMostItems), "run.progress");
+  out.progress = {progress.count("rounds"), progress.count("planned"), progress.count("done"),
+                  progress.count("failed"), progress.count("blocked"), progress.count("skipped"),
+                  progress.count("held")};
+  if (const auto good = progress.finish(); !good) read.take(good.error());
+  out.problems = read.texts("problems");
+  out.stamps = read.items("stamps", [](const json& each) -> Result<RunStamp> {
+    Members member(each, "run.stamp");
+    RunStamp stamp{member.word("state", parseRunState), member.word("reason", parseRunReason),
+                   member.time("at"), member.text("by")};
+    return member.as(std::move(stamp));
+  });
+  out.first_event = static_cast<std::int64_t>(read.unsignedNumber("first_event", kMostNumber));
+  out.last_event = static_cast<std::int64_t>(read.unsignedNumber("last_event", kMostNumber));
+  return read.as(std::move(out));
+}
+
+}  // namespace muster::api

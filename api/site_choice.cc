@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/site_choice.h"
+
+#include "api/remote_site.h"
+#include "api/server.h"
+#include "app/embedded_site.h"
+#include "base/io/files.h"
+#include "base/io/unix_client.h"
+
+#include <fmt/format.h>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace muster::api {
+namespace {
+
+using Site = std::unique_ptr<app::SiteClient>;
+
+constexpr std::size_t kMaxSmallFile = 1u << 20;
+constexpr const char* kSocketVariable = "MUSTER_API_SOCKET";
+
+std::string withoutLineEnd(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' '))
+    text.pop_back();
+  return text;
+}
+
+Result<std::string> tokenOf(const app::Options& options) {
+  if (options.token_file.empty()) return options.token;
+  TRY(text, io::readFile(options.token_file, kMaxSmallFile));
+  auto token = withoutLineEnd(std::move(text));
+  if (token.empty())
+    return fail(ErrorCode::InvalidInput, options.token_file.string() + " holds no token");
+  return token;
+}
+
+/// Whose program on a socket of this state folder is believed: root's, this user's, and that of
+/// whom the folder belongs to.
+std::vector<uid_t> ownersOf(const app::Options& options) {
+  std::vector<uid_t> out{0, ::geteuid()};
+  struct stat what{};
+  if (::stat(options.state.c_str(), &what) == 0) out.push_back(what.st_uid);
+  return out;
+}
+
+Error withAdvice(Error error) {
+  if (error.code() != ErrorCode::Denied || error.has(io::DialFailure::NotBelieved)) return error;
+  return std::move(error).within(
+      "a server serves this site, and this user may not ask it (root adds users to the group "
+      "muster, or names them in /etc/muster/access.conf; --direct does without the server)");
+}
+
+Result<Site> named(const app::Options& options) {
+  RemoteSiteOptions remote;
+  TRY(token, tokenOf(options));
+  remote.token = std::move(token);
+  std::string_view at = options.server;
+  if (at.starts_with("unix:")) at.remove_prefix(5);
+  if (at.starts_with('/')) {
+    remote.socket = std::filesystem::path(at);
+  } else if (at.starts_with("https://")) {
+    if (options.server_ca.empty())
+      return fail(ErrorCode::InvalidInput,
+                  "name the certificate of the site's authority: --server-ca FILE "
+                  "(MUSTER_SERVER_CA); it is ca/ca.crt in the server's state folder");
+    TRY(ca, io::readFile(options.server_ca, kMaxSmallFile));
+    remote.ca_pem = std::move(ca);
+    remote.url = std::string(at);
+    while (remote.url.ends_with('/')) remote.url.pop_back();
+  } else {
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("\"{}\" is no server; write https://HOST:PORT, or the path of its "
+                            "Unix socket",
+                            options.server));
+  }
+  TRY(site, RemoteSite::connect(std::move(remote)));
+  return Site(std::move(site));
+}
+
+/// Whether the server works with the file that this command would read.
+bool servesInventory(const ServerFacts& server, const app::Options& options) {
+  std::error_code error;
+  if (server.inventory.empty() || !std::filesystem::exists(options.inventory, error)) return true;
+  const auto meant = std::filesystem::weakly_canonical(options.inventory, error);
+  return error || meant == server.inventory;
+}
+
+}  // namespace
+
+std::vector<std::filesystem::path> usualSockets(const app::Options& options) {
+  if (const char* said = std::getenv(kSocketVariable); said && *said) return {said};
+  std::vector<std::filesystem::path> out{defaultSocket(options)};
+  if (options.state == kUsualState) {
+    out.insert(out.begin(), kUsualSocket);
+  } else {
+    out.push_back(options.runFolder("api") / "api.sock");
+    out.push_back(options.state / "api.sock");
+  }
+  std::vector<std::filesystem::path> once;
+  for (auto& path : out)
+    if (std::ranges::find(once, path) == once.end()) once.push_back(std::move(path));
+  return once;
+}
+
+Result<Site> chooseSite(const app::Options& options,
+                        const std::function<void(const std::string&)>& notice) {
+  if (options.direct && options.server_given)
+    return fail(ErrorCode::InvalidInput,
+                "--direct asks no server: leave out --server, or --direct");
+  Site embedded = std::make_unique<app::EmbeddedSite>(options);
+  if (options.direct) return embedded;
+  if (!options.server.empty()) return named(options);
+  for (const auto& socket : usualSockets(options)) {
+    RemoteSiteOptions remote;
+    remote.socket = socket;
+    remote.owners = ownersOf(options);
+    auto site = RemoteSite::connect(std::move(remote));
+    if (!site && site.error().has(io::DialFailure::NobodyListens)) continue;
+    if (!site) return fail(withAdvice(std::move(site).error()));
+    if (servesInventory((*site)->server(), options)) return Site(std::move(*site));
+    notice(fmt::format(
+        "muster: the server at {} serves {}, and this command means {}: it is answered without "
+        "the server",
+        socket.string(), (*site)->server().inventory, options.inventory.string()));
+    break;
+  }
+  return embedded;
+}
+
+}  // namespace muster::api

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/embedded_site.h"
+
+namespace muster::app {
+
+using lifecycle::Run;
+
+Result<SiteStatus> EmbeddedSite::status(const NodeFilter& filter) {
+  if (!status_) {
+    TRY(opened, StatusReader::open(options_));
+    status_.emplace(std::move(opened));
+  }
+  TRY(out, status_->read(filter));
+  TRY(runs, runStore());
+  TRY(loud, loudOverrides(*runs));
+  out.overrides = std::move(loud);
+  return std::move(out);
+}
+
+Result<std::vector<lifecycle::Explanation>> EmbeddedSite::explain(const NodeFilter& filter,
+                                                                  std::size_t max) {
+  return explainSubjects(options_, filter, max);
+}
+
+Result<MadePlan> EmbeddedSite::plan(const PlanRequest& request, ProgressListener& progress) {
+  return makePlan(options_, request, progress);
+}
+
+Result<std::vector<lifecycle::Event>> EmbeddedSite::lastEvents(const std::string& subject,
+                                                               std::size_t limit) {
+  return app::lastEvents(options_, subject, limit);
+}
+
+Result<std::vector<lifecycle::Finding>> EmbeddedSite::findings(const std::string& nodes) {
+  return openFindings(options_, nodes);
+}
+
+Result<std::vector<lifecycle::Finding>> EmbeddedSite::clearFindings(
+    const ClearFindingsRequest& request) {
+  return app::clearFindings(options_, request);
+}
+
+Result<std::map<NodeName, lifecycle::QuarantineEntry>> EmbeddedSite::quarantine() {
+  return quarantinedNodes(options_);
+}
+
+Result<std::vector<QuarantinedNode>> EmbeddedSite::addToQuarantine(const std::string& nodes,
+                                                                   const std::string& reason) {
+  return app::addToQuarantine(options_, nodes, reason);
+}
+
+Result<void> EmbeddedSite::removeFromQuarantine(const NodeName& node, const std::string& reason) {
+  return app::removeFromQuarantine(options_, node, reason);
+}
+
+Result<PoolHolds> EmbeddedSite::poolHolds() { return app::poolHolds(options_); }
+
+Result<std::vector<PoolHold>> EmbeddedSite::overridePoolHolds(const std::string& nodes,
+                                                              const std::string& reason) {
+  return app::overridePoolHolds(options_, nodes, reason);
+}
+
+Result<std::string> EmbeddedSite::principal() { return localActor().principal; }
+
+Result<lifecycle::RunStore*> EmbeddedSite::runStore() {
+  if (!runs_) {
+    TRY(opened, openRunStore(options_));
+    runs_ = std::move(opened);
+  }
+  return runs_.get();
+}
+
+Result<std::vector<Run>> EmbeddedSite::runs(const lifecycle::RunFilter& filter) {
+  TRY(runs, runStore());
+  return listRuns(*runs, filter);
+}
+
+Result<Run> EmbeddedSite::run(const std::string& id) {
+  TRY(runs, runStore());
+  return readRun(*runs, id);
+}
+
+Result<RunEvents> EmbeddedSite::followRun(const std::string& id, std::int64_t after,
+                                          std::size_t limit) {
+  TRY(runs, runStore());
+  if (!store_) {
+    TRY(opened, openStoreForReading(options_));
+    store_ = std::move(opened);
+  }
+  return app::followRun(*runs, *store_, id, after, limit);
+}
+
+Result<std::optional<lifecycle::Plan>> EmbeddedSite::planOfRun(const std::string& id) {
+  TRY(runs, runStore());
+  TRY(kept, runs->plan(id));
+  if (!kept) return std::optional<lifecycle::Plan>();
+  TRY(plan, lifecycle::Plan::fromJson(kept->json));
+  return std::optional(std::move(plan));
+}
+
+Result<Run> EmbeddedSite::say(const std::string& id, RunWord word) {
+  TRY(runs, runStore());
+  const auto use_case = word == RunWord::Cancel   ? cancelRun
+                        : word == RunWord::Pause  ? pauseRun
+                        : word == RunWord::Resume ? resumeRun
+                                                  : acknowledgeRun;
+  return use_case(*runs, id, localActor(), SystemClock().now());
+}
+
+Result<Run> EmbeddedSite::confirmRun(const std::string& id, const std::string& plan_hash) {
+  TRY(runs, runStore());
+  return app::confirmRun(*runs, id, plan_hash, localActor(), SystemClock().now());
+}
+
+Result<Run> EmbeddedSite::approveRun(const std::string& id, const std::string& plan_hash) {
+  TRY(runs, runStore());
+  return app::approveRun(*runs, id, plan_hash, localActor(), SystemClock().now());
+}
+
+Result<Run> EmbeddedSite::overrideRun(const std::string& id, const std::string& plan_hash,
+                                      const std::string& reason) {
+  TRY(runs, runStore());
+  return app::overrideRun(*runs, id, plan_hash, reason, localActor(), SystemClock().now());
+}
+
+}  // namespace muster::app

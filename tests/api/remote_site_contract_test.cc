@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// One contract over both ways to ask a site: by this process, and over HTTP. Every answer of the
+// server that the second one gets is held against the server's description.
+#include "app/site_client.h"
+
+#include "api/remote_site.h"
+#include "app/embedded_site.h"
+#include "base/io/unix_client.h"
+#include "lifecycle/model/json.h"
+#include "tests/api/api_site.h"
+
+#include <set>
+
+namespace muster::api {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+enum class How { Embedded, Http };
+
+/// Notes what it is answered.
+class RecordingClient final : public io::HttpClient {
+ public:
+  using Heard = std::function<void(const io::HttpRequest&, const io::HttpResponse&)>;
+  RecordingClient(std::filesystem::path socket, Heard heard)
+      : client_(io::makeUnixHttpClient({std::move(socket), {}})), heard_(std::move(heard)) {}
+  Async<io::HttpResponse> send(io::HttpRequest request) override {
+    auto kept = request;
+    auto answer = co_await client_->send(std::move(request));
+    if (answer) heard_(kept, *answer);
+    co_return answer;
+  }
+  Async<io::HttpResponse> fetch(io::HttpRequest,
+                                std::function<Result<void>(std::string_view)>) override {
+    co_return fail(ErrorCode::Internal, "nothing is downloaded here");
+  }
+  std::string peerFingerprint() const override { return {}; }
+
+ private:
+  std::unique_ptr<io::HttpClient> client_;
+  Heard heard_;
+};
+
+class SiteClientSite : public ApiSite {
+ protected:
+  std::unique_ptr<app::SiteClient> client(How how) {
+    if (how == How::Embedded) return std::make_unique<app::EmbeddedSite>(site_.options());
+    RemoteSiteOptions options;
+    options.socket = site_ / "api.sock";
+    options.client = std::make_unique<RecordingClient>(
+        options.socket, [this](const io::HttpRequest& request, const io::HttpResponse& response) {
+          Said said;
+          said.status = response.status;
+          said.headers = response.headers;
+          said.body = response.body;
+          if (said.header("Content-Type").find("json") != std::string::npos)
+            said.json = jsonOrNone(said.body, kServerJson);
+          record({.method = request.method, .target = request.url.target}, said);
+        });
+    auto site = RemoteSite::connect(std::move(options));
+    EXPECT_TRUE(site) << site.error().str();
+    return site ? std::move(*site) : nullptr;
+  }
+};
+
+class SiteClientContract : public SiteClientSite, public ::testing::WithParamInterface<How> {
+ protected:
+  void SetUp() override {
+    fill();
+    start();
+    asked_ = client(GetParam());
+    ASSERT_NE(asked_, nullptr);
+  }
+  app::SiteClient& site() { return *asked_; }
+  ErrorCode codeOf(const auto& result) {
+    EXPECT_FALSE(result);
+    return result ? ErrorCode::Internal : result.error().code();
+  }
+
+ private:
+  std::unique_ptr<app::SiteClient> asked_;
+};
+
+std::vector<std::string> namesOf(const Result<app::SiteStatus>& status) {
+  std::vector<std::string> out;
+  EXPECT_TRUE(status) << status.error().str();
+  if (status)
+    for (const auto& node : status->nodes) out.push_back(node.node);
+  return out;
+}
+
+TEST_P(SiteClientContract, statusIsFilteredAndRefusesWordsThatNameNothing) {
+  const auto all = site().status({});
+  EXPECT_THAT(namesOf(all), ElementsAre("gpu001", "gpu002", "gpu003", "login1"));
+  EXPECT_EQ(all->nodes[0].state, "in pool");
+  EXPECT_EQ(all->nodes[1].findings, 1u);
+  EXPECT_EQ(all->nodes[1].state, "unhealthy");
+  EXPECT_FALSE(all->monitor.running);
+  EXPECT_THAT(namesOf(site().status({.nodes = "gpu[001-002]", .rack = "r1"})),
+              ElementsAre("gpu001", "gpu002"));
+  EXPECT_THAT(namesOf(site().status({.pool = "debug"})), ElementsAre("login1"));
+  EXPECT_THAT(namesOf(site().status({.state = "in pool"})), ElementsAre("gpu001"));
+  EXPECT_THAT(namesOf(site().status({.state = "imaging"})), IsEmpty());
+  EXPECT_EQ(codeOf(site().status({.state = "in-pool"})), ErrorCode::InvalidInput);
+  EXPECT_EQ(codeOf(site().status({.pool = "nope"})), ErrorCode::NotFound);
+  EXPECT_EQ(codeOf(site().status({.rack = "r9"})), ErrorCode::NotFound);
+  EXPECT_EQ(codeOf(site().status({.nodes = "gpu999"})), ErrorCode::NotFound);
+  EXPECT_EQ(codeOf(site().status({.nodes = "gpu[1-"})), ErrorCode::InvalidInput);
+}
+
+TEST_P(SiteClientContract, nodesAndTheClusterAreExplained) {
+  const auto one = site().explain({.nodes = "gpu002"}, 10);
+  ASSERT_TRUE(one) << one.error().str();
+  ASSERT_THAT(*one, SizeIs(1));
+  EXPECT_EQ(one->front().word, "unhealthy");
+  ASSERT_THAT(one->front().findings, SizeIs(1));
+  EXPECT_EQ(one->front().findings[0].what_to_do, "replace it");
+  EXPECT_THAT(one->front().text(), HasSubstr("GPU 3 fell off the bus"));
+  const auto cluster = site().explain({.nodes = "@cluster"}, 10);
+  ASSERT_TRUE(cluster) << cluster.error().str();
+  EXPECT_TRUE(cluster->front().subject.isCluster());
+  const auto rack = site().explain({.rack = "r1"}, 10);
+  ASSERT_TRUE(rack) << rack.error().str();
+  EXPECT_THAT(*rack, SizeIs(2));
+  EXPECT_EQ(codeOf(site().explain({}, 10)), ErrorCode::InvalidInput);
+  EXPECT_EQ(codeOf(site().explain({.rack = "r1"}, 1)), ErrorCode::InvalidInput);
+  EXPECT_EQ(codeOf(site().explain({.nodes = "gpu999"}, 10)), ErrorCode::NotFound);
+  EXPECT_EQ(codeOf(site().explain({.state = "imaging"}, 10)), ErrorCode::NotFound);
+}
+
+TEST_P(SiteClientContract, aPlanIsTheValueThatApplyWouldCarryOut) {
+  app::ProgressListener nobody;
+  const auto expected = app::makePlan(site_.options(), {"", false}, nobody);
+  const auto made = site().plan({"", false}, nobody);
+  ASSERT_TRUE(made) << made.error().str();
+  ASSERT_TRUE(expected);
+  EXPECT_FALSE(made->plan.empty());
+  EXPECT_EQ(made->plan.hash(), expected->plan.hash());
+  EXPECT_EQ(made->plan.toJson(), expected->plan.toJson());
+  EXPECT_EQ(made->impact.actions, expected->impact.actions);
+  EXPECT_EQ(made->impact.taken_out, expected->impact.taken_out);
+  EXPECT_EQ(made->impact.at_least, expected->impact.at_least);
+  const auto some = site().plan({"gpu003", false}, nobody);
+  ASSERT_TRUE(some) << some.error().str();
+  EXPECT_LT(some->plan.actions.size(), made->plan.actions.size());
+  EXPECT_EQ(codeOf(site().plan({"gpu999", false}, nobody)), ErrorCode::NotFound);
+}
+
+TEST_P(SiteClientContract, aPlanIsMadeOfTheInventorysFileAsItIsNow) {
+  app::ProgressListener nobody;
+  std::string text(kSite);
+  site_.write("cluster.yaml", text.substr(0, text.rfind("  - {names: login1")));
+  const auto fewer = site().plan({"", false}, nobody);
+  ASSERT_TRUE(fewer) << fewer.error().str();
+  for (const auto& action : fewer->plan.actions)
+    EXPECT_NE(action.facet.subject.str(), "login1") << action.id;
+  site_.write("cluster.yaml", text + "profilez: {}\n");
+  const auto broken = site().plan({"", false}, nobody);
+  EXPECT_EQ(codeOf(broken), ErrorCode::InvalidInput);
+  EXPECT_THAT(broken.error().str(), HasSubstr("cluster.yaml"));
+}
+
+TEST_P(SiteClientContract, theNewestEventsOldestFirst) {
+  const lifecycle::Subject node(NodeName("gpu001"));
+  const auto store = site_.store();
+  ASSERT_TRUE(store->addEvent({0, SystemClock().now(), lifecycle::EventKind::ActionProgress, node,
+                               "gpu001/image", "writing", 0.5}));
+  const auto found = site().lastEvents("", 2);
+  ASSERT_TRUE(found) << found.error().str();
+  ASSERT_THAT(*found, SizeIs(2));
+  EXPECT_EQ((*found)[0].text, "looked at by anna");
+  EXPECT_EQ((*found)[1].kind, lifecycle::EventKind::ActionProgress);
+  EXPECT_EQ((*found)[1].fraction, 0.5);
+  EXPECT_EQ((*found)[1].action_id, "gpu001/image");
+  EXPECT_THAT(*site().lastEvents("gpu001", 1), SizeIs(1));
+  EXPECT_THAT(*site().lastEvents("gpu003", 10), IsEmpty());
+  EXPECT_THAT(*site().lastEvents("@cluster", 10), IsEmpty());
+  EXPECT_EQ(codeOf(site().lastEvents("gpu999", 10)), ErrorCode::NotFound);
+}
+
+TEST_P(SiteClientContract, findingsAreListedAndEndedByAPersonsWord) {
+  const lifecycle::FacetRef facet{lifecycle::Subject(NodeName("gpu003")), FacetName("bmc.fan")};
+  const auto store = site_.store();
+  ASSERT_TRUE(store->addFinding(
+      {facet, Severity::Warning, "fan 2 is slow", "", "", SystemClock().now(), ""}));
+  const auto all = site().findings("");
+  ASSERT_TRUE(all) << all.error().str();
+  EXPECT_THAT(*all, SizeIs(2));
+  const auto one = site().findings("gpu002");
+  ASSERT_TRUE(one) << one.error().str();
+  ASSERT_THAT(*one, SizeIs(1));
+  EXPECT_EQ(lifecycle::toJson(one->front())["evidence"]["xid"], 79);
+  EXPECT_EQ(codeOf(site().clearFindings({"gpu003", "bmc.nothing", "seen"})), ErrorCode::NotFound);
+  EXPECT_EQ(codeOf(site().clearFindings({"gpu003", "bmc.fan", ""})), ErrorCode::InvalidInput);
+  const auto cleared = site().clearFindings({"gpu003", "bmc.fan", "fan replaced"});
+  ASSERT_TRUE(cleared) << cleared.error().str();
+  ASSERT_THAT(*cleared, SizeIs(1));
+  EXPECT_EQ(cleared->front().text, "fan 2 is slow");
+  EXPECT_THAT(*site().findings(""), SizeIs(1));
+}
+
+TEST_P(SiteClientContract, quarantineKeepsTheFirstReason) {
+  EXPECT_THAT(*site().quarantine(), IsEmpty());
+  const auto added = site().addToQuarantine("gpu[001-002]", "PSU");
+  ASSERT_TRUE(added) << added.error().str();
+  ASSERT_THAT(*added, SizeIs(2));
+  EXPECT_TRUE(added->front().is_new);
+  const auto again = site().addToQuarantine("gpu001", "fan");
+  ASSERT_TRUE(again) << again.error().str();
+  EXPECT_FALSE(again->front().is_new);
+  EXPECT_EQ(again->front().reason, "PSU");
+  const auto held = site().quarantine();
+  ASSERT_TRUE(held) << held.error().str();
+  ASSERT_THAT(*held, SizeIs(2));
+  EXPECT_EQ(held->at(NodeName("gpu001")).reason, "PSU");
+  EXPECT_THAT(held->at(NodeName("gpu001")).by, HasSubstr("root@"));
+  EXPECT_EQ(codeOf(site().addToQuarantine("gpu999", "PSU")), ErrorCode::NotFound);
+  const auto removed = site().removeFromQuarantine(NodeName("gpu001"), "replaced");
+  EXPECT_TRUE(removed) << removed.error().str();
+  EXPECT_EQ(codeOf(site().removeFromQuarantine(NodeName("gpu001"), "x")), ErrorCode::NotFound);
+  EXPECT_THAT(*site().quarantine(), SizeIs(1));
+}
+
+TEST_P(SiteClientContract, aPersonsDrainIsShownAndOverridden) {
+  const auto holds = site().poolHolds();
+  ASSERT_TRUE(holds) << holds.error().str();
+  ASSERT_THAT(holds->holds, SizeIs(1));
+  EXPECT_EQ(holds->holds[0].node.str(), "gpu002");
+  EXPECT_EQ(holds->holds[0].hold, "dimm swap [anna]");
+  EXPECT_FALSE(holds->holds[0].overridden);
+  EXPECT_THAT(holds->unread, ::testing::Contains(NodeName("gpu003")));
+  EXPECT_EQ(codeOf(site().overridePoolHolds("gpu001", "PSU first")), ErrorCode::NotFound);
+  const auto after = site().overridePoolHolds("gpu002", "PSU first");
+  ASSERT_TRUE(after) << after.error().str();
+  EXPECT_TRUE(site().poolHolds()->holds[0].overridden);
+  EXPECT_THAT(site().poolHolds()->holds[0].overridden_by, HasSubstr("PSU first"));
+}
+
+TEST_P(SiteClientContract, runsAreShownSteeredAndFollowed) {
+  const auto runs = app::openRunStore(site_.options());
+  ASSERT_TRUE(runs) << runs.error().str();
+  const auto made = [&](const std::string& nodes) {
+    app::RunRequest request;
+    request.apply.nodes = nodes;
+    const auto run =
+        app::submitRun(**runs, request, {"anna", "local", "ctl1"}, SystemClock().now());
+    EXPECT_TRUE(run) << run.error().str();
+    return run ? run->id : std::string();
+  };
+  const auto first = made("gpu001"), second = made("gpu[002-003]");
+  const auto all = site().runs({});
+  ASSERT_TRUE(all) << all.error().str();
+  ASSERT_THAT(*all, SizeIs(2));
+  EXPECT_EQ(all->front().id, second);
+  EXPECT_THAT(*site().runs({.limit = 1}), SizeIs(1));
+  const auto one = site().run(first);
+  ASSERT_TRUE(one) << one.error().str();
+  EXPECT_EQ(one->apply.nodes, "gpu001");
+  EXPECT_EQ(one->asked_by.principal, "anna");
+  EXPECT_EQ(one->state, lifecycle::RunState::Queued);
+  EXPECT_FALSE(*site().planOfRun(first));
+  EXPECT_EQ(codeOf(site().confirmRun(first, "hash")), ErrorCode::Denied) << "it is anna's";
+  EXPECT_EQ(codeOf(site().approveRun(first, "hash")), ErrorCode::Conflict) << "it has no plan";
+  EXPECT_EQ(codeOf(site().overrideRun(first, "hash", "fire")), ErrorCode::Conflict);
+  EXPECT_EQ(codeOf(site().say(first, app::RunWord::Acknowledge)), ErrorCode::Conflict);
+  const auto paused = site().say(first, app::RunWord::Pause);
+  ASSERT_TRUE(paused) << paused.error().str();
+  EXPECT_EQ(paused->state, lifecycle::RunState::Paused);
+  EXPECT_EQ(site().say(first, app::RunWord::Resume)->state, lifecycle::RunState::Queued);
+  const auto cancelled = site().say(first, app::RunWord::Cancel);
+  ASSERT_TRUE(cancelled) << cancelled.error().str();
+  EXPECT_EQ(cancelled->state, lifecycle::RunState::Cancelled);
+  EXPECT_EQ(codeOf(site().say(first, app::RunWord::Resume)), ErrorCode::Conflict);
+  EXPECT_THAT(*site().runs({.open_only = true}), SizeIs(1));
+  std::vector<lifecycle::Event> events;
+  std::int64_t after = 0;
+  bool ended = false;
+  for (int part = 0; part < 10 && !ended; ++part) {
+    const auto followed = site().followRun(first, after, 100);
+    ASSERT_TRUE(followed) << followed.error().str();
+    EXPECT_EQ(followed->run.id, first);
+    events.insert(events.end(), followed->events.begin(), followed->events.end());
+    after = followed->next;
+    ended = followed->ended;
+  }
+  EXPECT_TRUE(ended);
+  EXPECT_THAT(events, SizeIs(::testing::Ge(3)));
+  EXPECT_EQ(codeOf(site().run("r-nothing")), ErrorCode::NotFound);
+  EXPECT_EQ(codeOf(site().followRun("r-nothing", 0, 10)), ErrorCode::NotFound);
+  EXPECT_EQ(*site().principal(), "root");
+}
+
+std::string nameOf(const ::testing::TestParamInfo<How>& info) {
+  return info.param == How::Embedded ? "Embedded" : "Http";
+}
+INSTANTIATE_TEST_SUITE_P(Both, SiteClientContract, ::testing::Values(How::Embedded, How::Http),
+                         nameOf);
+
+class SiteClients : public SiteClientSite {};
+
+TEST_F(SiteClients, bothPrintTheSame) {
+  fill();
+  start();
+  const auto embedded = client(How::Embedded), http = client(How::Http);
+  const auto print = [](app::SiteClient& site) {
+    std::string out;
+    for (const auto& node : site.status({})->nodes)
+      out +=
+          fmt::format("{} {} {} {} {} {} {} {} {}\n", node.node, node.state, node.pool, node.image,
+                      node.certificate, node.findings, node.rack, node.profile, node.stale.size());
+    for (const auto& event : *site.lastEvents("", 100))
+      out += jsonText(lifecycle::toJson(event)) + "\n";
+    for (const auto& finding : *site.findings(""))
+      out += jsonText(lifecycle::toJson(finding)) + "\n";
+    for (const auto& each : *site.explain({.rack = "r1"}, 10))
+      out += fmt::format("{} {} {} {} {} {}\n", each.subject.str(), each.word, each.facet,
+                         each.expected, each.next_step, each.unmet.size());
+    for (const auto& hold : site.poolHolds()->holds)
+      out += fmt::format("{} {} {}\n", hold.node.str(), hold.hold, muster::toString(hold.seen_at));
+    return out;
+  };
+  const auto printed = print(*embedded);
+  EXPECT_EQ(printed, print(*http));
+  EXPECT_THAT(printed, HasSubstr("gpu002 unhealthy"));
+}
+
+}  // namespace
+}  // namespace muster::api

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commands beside a server, as the real programs: who answers them, also for users who may read
+// neither the state folder nor a secret.
+#include "tests/cli/muster_folder.h"
+
+#include <gmock/gmock.h>
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+
+namespace muster::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using test::kFailed;
+using test::kOk;
+using test::kUsage;
+
+constexpr const char* kOtherUser = "65534";  ///< a uid that owns nothing here
+
+class ServerClients : public ::testing::Test {
+ protected:
+  void start() {
+    auto command = folder_.command({"server", "--api-only", "--socket", socket().string(),
+                                    "--access", (folder_ / "access.conf").string()});
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const io::Fd notify(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    std::strncpy(address.sun_path, (folder_ / "notify").c_str(), sizeof address.sun_path - 1);
+    ASSERT_EQ(::bind(notify.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    const timeval limit{60, 0};
+    ::setsockopt(notify.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    server_ = ::fork();
+    if (server_ == 0) {
+      for (const auto& [name, value] : command.env) ::setenv(name.c_str(), value.c_str(), 1);
+      ::setenv("NOTIFY_SOCKET", (folder_ / "notify").c_str(), 1);
+      std::vector<char*> argv{command.program.data()};
+      for (auto& word : command.args) argv.push_back(word.data());
+      argv.push_back(nullptr);
+      ::execv(command.program.c_str(), argv.data());
+      ::_exit(127);
+    }
+    char text[4096];
+    ASSERT_GT(::recv(notify.get(), text, sizeof text, 0), 0) << "it has not said that it is ready";
+  }
+  void kill() {
+    if (server_ <= 0) return;
+    ::kill(server_, SIGKILL);
+    ::waitpid(server_, nullptr, 0);
+    server_ = -1;
+  }
+  void TearDown() override { kill(); }
+  std::filesystem::path socket() const { return folder_ / "api.sock"; }
+
+  io::Command command(std::vector<std::string> words) const {
+    auto out = folder_.command(std::move(words));
+    out.env["MUSTER_API_SOCKET"] = socket().string();
+    return out;
+  }
+  io::ProcessExit muster(std::vector<std::string> words) const {
+    return ended(command(std::move(words)));
+  }
+  /// As a user who owns nothing here.
+  io::ProcessExit otherUser(std::vector<std::string> words, const std::string& groups = {}) const {
+    auto out = command(std::move(words));
+    std::vector<std::string> all{"--reuid", kOtherUser, "--regid", kOtherUser};
+    if (groups.empty())
+      all.emplace_back("--clear-groups");
+    else
+      all.insert(all.end(), {"--groups", groups});
+    all.push_back(out.program);
+    all.insert(all.end(), out.args.begin(), out.args.end());
+    out.program = "setpriv";
+    out.args = std::move(all);
+    out.working_dir = "/";
+    out.env["HOME"] = "/";
+    return ended(std::move(out));
+  }
+  /// The socket as members of its group have it, without a group of this host.
+  void openToOthers() {
+    ::chmod((folder_ / ".").c_str(), 0711);
+    ::chmod(socket().c_str(), 0666);
+  }
+
+  test::MusterFolder folder_;
+
+ private:
+  static io::ProcessExit ended(io::Command command) {
+    auto out = io::runBlocking(std::move(command));
+    return out ? std::move(*out) : io::ProcessExit{-1, "", out.error().str()};
+  }
+  pid_t server_ = -1;
+};
+
+TEST_F(ServerClients, aCommandAsksTheServerThatRunsAndDoesWithoutOne) {
+  start();
+  const auto added = muster({"quarantine", "add", "gpu001", "--reason", "PSU"});
+  ASSERT_EQ(added.code, kOk) << added.err;
+  const auto direct = muster({"--direct", "quarantine", "add", "gpu002", "--reason", "fan"});
+  ASSERT_EQ(direct.code, kOk) << direct.err;
+  const auto listed = muster({"quarantine", "list"});
+  EXPECT_THAT(listed.out, HasSubstr("(API, Unix socket, request "));
+  const auto by_server = listed.out.substr(0, listed.out.find('\n'));
+  EXPECT_THAT(by_server, AllOf(HasSubstr("gpu001"), HasSubstr("API")));
+  EXPECT_THAT(listed.out.substr(by_server.size()),
+              AllOf(HasSubstr("gpu002"), Not(HasSubstr("API"))));
+  EXPECT_EQ(muster({"--direct", "quarantine", "list"}).out, listed.out);
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"status"},
+                                                {"status", "--json"},
+                                                {"findings"},
+                                                {"findings", "--json"},
+                                                {"events"},
+                                                {"pool", "holds"},
+                                                {"run", "list"},
+                                                {"plan", "--no-refresh", "--json"}}) {
+    const auto asked = muster(words);
+    EXPECT_EQ(asked.code, kOk) << words[0] << asked.err;
+    auto without = words;
+    without.insert(without.begin(), "--direct");
+    EXPECT_EQ(asked.out, muster(without).out) << words[0];
+  }
+  kill();
+  const auto after = muster({"quarantine", "list"});
+  EXPECT_EQ(after.code, kOk) << after.err;
+  EXPECT_EQ(after.out, listed.out) << "nobody listens on the socket that a killed server left";
+}
+
+TEST_F(ServerClients, aViewerNeedsNeitherRootNorASecret) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become somebody else";
+  folder_.write("access.conf", "user nobody viewer\n");
+  start();
+  openToOthers();
+  ASSERT_EQ(muster({"quarantine", "add", "gpu001", "--reason", "PSU"}).code, kOk);
+  const auto status = otherUser({"status"});
+  EXPECT_EQ(status.code, kOk) << status.err;
+  EXPECT_THAT(status.out, AllOf(HasSubstr("gpu001"), HasSubstr("quarantined")));
+  const auto why = otherUser({"why", "gpu001"});
+  EXPECT_EQ(why.code, kOk) << why.err;
+  EXPECT_THAT(why.out, HasSubstr("PSU"));
+  EXPECT_EQ(otherUser({"events"}).code, kOk);
+  const auto refused = otherUser({"quarantine", "remove", "gpu001", "--reason", "mine"});
+  EXPECT_EQ(refused.code, kFailed);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("nobody (viewer) may not"), HasSubstr("operator")));
+  const auto plan = otherUser({"plan", "--json"});
+  EXPECT_EQ(plan.code, kFailed);
+  EXPECT_THAT(plan.out, HasSubstr(R"("code":"denied")"));
+  EXPECT_EQ(otherUser({"--direct", "status"}).code, kFailed) << "the state folder is shut to them";
+}
+
+TEST_F(ServerClients, aMemberOfANamedGroupLooksAndOthersAreToldWhomToAsk) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become somebody else";
+  folder_.write("access.conf", "group games viewer\n");
+  start();
+  openToOthers();
+  const auto member = otherUser({"status"}, "60");  // games, in Debian's base-passwd
+  EXPECT_EQ(member.code, kOk) << member.err;
+  const auto other = otherUser({"status"});
+  EXPECT_EQ(other.code, kFailed);
+  EXPECT_THAT(other.err, AllOf(HasSubstr("group muster"), HasSubstr("access.conf")));
+  ::chmod(socket().c_str(), 0600);
+  const auto shut = otherUser({"status"}, "60");
+  EXPECT_EQ(shut.code, kFailed);
+  EXPECT_THAT(shut.err, AllOf(HasSubstr("denied"), HasSubstr("group muster")));
+}
+
+TEST_F(ServerClients, whatAsksNoServerRefusesToBeSentToOne) {
+  const auto apply = muster({"--server", "https://ctl1:9443", "apply", "--yes"});
+  EXPECT_EQ(apply.code, kUsage);
+  EXPECT_THAT(apply.err, HasSubstr("asks no server"));
+  const auto status = muster({"--server", "/nowhere/api.sock", "status"});
+  EXPECT_EQ(status.code, kFailed);
+  EXPECT_THAT(status.err, HasSubstr("/nowhere/api.sock"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "state")) << "nothing was opened instead";
+}
+
+}  // namespace
+}  // namespace muster::cli

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans for people: the same change of many nodes is one line; what it disturbs; what may be said
+// to it.
+import { html } from "../html.js";
+import { me } from "../api.js";
+import { go, link } from "../router.js";
+import { digest, duration, number, plural } from "../format.js";
+import { fold } from "../hostlist.js";
+import { Empty, NodeLink, State, Terms } from "./basics.js";
+import { OrderButton } from "./orders.js";
+import { aboutRun } from "../pages/rollouts.js";
+
+/** @typedef {import("../types.js").Change} Change */
+const kShown = 60, kFirstDomains = 6;
+const kTones = /** @type {Record<string, any>} */ ({ wipe: "bad", reset: "warn", drain: "busy" });
+const kWeight = ["wipe", "reset", "drain", "none"];
+
+/** Actions of a plan (muster-plan/1), grouped as GET /plan groups them.
+ * @param {any[]} actions @returns {Change[]} */
+export function groupedActions(actions) {
+  /** @type {Map<string, {action: any, names: string[]}>} */
+  const groups = new Map();
+  for (const action of actions) {
+    const key = [action.facet, action.from, action.to, action.disruption, action.blocked].join("|");
+    const group = groups.get(key);
+    if (group) group.names.push(action.subject);
+    else groups.set(key, { action, names: [action.subject] });
+  }
+  return [...groups.values()]
+    .sort((a, b) => Number(!!a.action.blocked) - Number(!!b.action.blocked) || kWeight.indexOf(a.action.disruption) - kWeight.indexOf(b.action.disruption) || b.names.length - a.names.length)
+    .map(({ action, names }) => ({ facet: action.facet, from: action.from || "", to: action.to, disruption: action.disruption, reason: action.reason || "", blocked: action.blocked || "", expected_s: action.expected_s, nodes: fold(names), nodes_count: names.length }));
+}
+
+/** @param {{groups: Change[], more?: number}} p */
+export function Changes({ groups, more = 0 }) {
+  if (groups.length === 0) return html`<${Empty}>Nothing is to be done: all is as declared.<//>`;
+  const left = more + Math.max(0, groups.length - kShown);
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Changes"><table class="changes"><thead><tr><th>Disturbs</th><th>What</th><th>From → to</th><th>Nodes</th><th>Usually</th></tr></thead><tbody>
+    ${groups.slice(0, kShown).map((each) => html`<tr key=${[each.facet, each.from, each.to, each.blocked, each.nodes].join("|")}><td class="nowrap"><${State} state=${each.blocked ? "blocked" : each.disruption} tone=${each.blocked ? "held" : kTones[each.disruption] || "wait"} /></td><td class="mono">${each.facet}</td>
+      <td class="wrap">${digest(each.from).replace(/^-$/, "unknown")} → ${digest(each.to)}<div class="dim">${each.blocked || each.reason}</div></td>
+      <td class="wrap">${each.nodes_count === 1 ? html`<${NodeLink} name=${each.nodes} />` : html`<a class="mono" href=${link(["nodes"], { q: each.nodes })}>${each.nodes}</a> <span class="dim">${plural(each.nodes_count, "node")}</span>`}</td><td class="nowrap">${duration(each.expected_s)}</td></tr>`)}</tbody></table></div>
+    ${left > 0 && html`<p class="dim">and ${number(left)} more</p>`}`;
+}
+
+/** @typedef {import("../types.js").Disturbed["domains"][0]} Domain */
+/** @param {{domains: Domain[], label: string}} p */
+function Domains({ domains, label }) {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table class="domains"><thead><tr><th>Pool, rack, switch</th><th>Leave now</th><th>Out already</th><th>Of</th><th>May be out</th></tr></thead><tbody>
+      ${domains.map((each) => html`<tr key=${each.kind + each.name}><td><span class="dim">${each.kind}</span> <b>${each.name}</b></td><td>${number(each.taken_out)}</td><td>${number(each.already_out)}</td><td>${number(each.size)}</td>
+        <td>${each.limit >= each.size ? html`<span class="dim">no limit</span>` : html`<${State} state=${number(each.limit)} tone=${each.taken_out + each.already_out > each.limit ? "bad" : "ok"} />`}</td></tr>`)}</tbody></table></div>`;
+}
+
+/** What a plan takes from pools and racks, and how long it takes at least.
+ * @param {{impact: import("../types.js").Disturbed, exceeded?: string[]}} p */
+export function Impact({ impact, exceeded = [] }) {
+  const [first, rest] = [/** @type {Domain[]} */ ([]), /** @type {Domain[]} */ ([])];
+  for (const each of impact.domains) (first.length < kFirstDomains || each.taken_out + each.already_out > each.limit ? first : rest).push(each);
+  return html`<${Terms} rows=${[["changes", html`${number(impact.actions)} on ${plural(impact.subjects, "subject")}${impact.blocked > 0 ? html`, <b>${number(impact.blocked)} blocked</b>` : ""}`],
+      ["takes at least", duration(impact.at_least_s)],
+      ["leave their pool", impact.taken_out_count > 0 && html`<span class="mono wrap">${impact.taken_out}</span> <span class="dim">${plural(impact.taken_out_count, "node")}</span>`],
+      ["wiped", impact.wiped && html`<span class="mono wrap">${impact.wiped}</span>`], ["reset", impact.reset && html`<span class="mono wrap">${impact.reset}</span>`]]} />
+    ${exceeded.map((line) => html`<div class="note" data-tone="bad" key=${line}><i class="mark" aria-hidden="true"></i><div>${line}</div></div>`)}
+    ${impact.domains.length > 0 && html`<${Domains} domains=${first} label="Pools and racks" />
+      ${rest.length > 0 && html`<details><summary>${plural(rest.length, "rack, unit or switch", "racks, units and switches")} more, without a limit that is exceeded</summary><${Domains} domains=${rest} label="More racks, units and switches" /></details>`}`}`;
+}
+
+/** The runs' own plan, after a look at the nodes. @param {string} nodes @returns {import("./orders.js").Order} */
+export const askForRun = (nodes) => ({
+  title: "Ask for a run", verb: "run", path: "/runs", act: "Ask", done: "asked for",
+  text: "The server looks at the nodes, plans what differs from the inventory, and waits for a word to the plan; nothing is changed before.",
+  fields: [{ label: "Nodes", name: "nodes", value: nodes, optional: true, hint: "a hostlist; empty: all" }],
+  body: { kind: "apply", confirm: true, after_restart: "continue" },
+  then: (run) => { if (run?.id) go(link(["runs", run.id])); },
+});
+
+/** What a run that waits for people waits for; somebody else's approval stands for its author's word.
+ * @param {any} run @returns {{confirmation: boolean, approvals: number}} approvals: that are missing */
+export function missing(run) {
+  const counts = (run.approvals || []).filter((/** @type {any} */ each) => each.plan_hash === run.plan_hash);
+  const others = counts.filter((/** @type {any} */ each) => !each.confirmation).length;
+  const waits = run.state === "needs-approval";
+  return { confirmation: waits && run.confirm && others === 0 && !counts.some((/** @type {any} */ each) => each.confirmation),
+    approvals: waits ? Math.max(0, (run.approvals_needed || 0) - others) : 0 };
+}
+
+/** What may be said to a run as it stands. @param {{run: any}} p */
+export function RunOrders({ run }) {
+  const at = `/runs/${encodeURIComponent(run.id)}`, body = { plan_hash: run.plan_hash };
+  const mine = run.asked_by?.principal === me.value?.principal;
+  const told = html`${aboutRun(run)}, plan <span class="mono">${digest(run.plan_hash)}</span>${run.subjects ? html` on <span class="mono wrap">${run.subjects}</span>` : ""}. What it disturbs is listed on this page.`;
+  const waits = ["queued", "planning", "planned", "needs-approval"].includes(run.state);
+  const lacks = missing(run);
+  /** @type {any[]} */
+  const orders = [];
+  if (mine && lacks.confirmation) orders.push([{ title: "Run the plan", text: told, verb: "run", path: `${at}/confirm`, body, act: "Run", word: "run", done: lacks.approvals > 0 ? "it runs when others have approved it" : "it runs" }, "Run…"]);
+  if (!mine && run.state === "needs-approval") orders.push([{ title: "Approve the plan", text: told, verb: "approve", path: `${at}/approve`, body, act: "Approve", word: "approve", done: "approved" }, "Approve…"]);
+  if (run.state === "running") orders.push([{ title: "Pause the run", text: "What is under way on a node ends first; nothing new begins.", verb: "run", path: `${at}/pause`, body: {}, act: "Pause", done: "it will pause" }, "Pause…"]);
+  if (run.state === "paused") orders.push([{ title: "Go on with the run", text: aboutRun(run), verb: "run", path: `${at}/resume`, body: {}, act: "Go on", done: "it goes on" }, "Resume…"]);
+  if (!run.is_over) orders.push([{ title: waits ? "Discard the plan" : "Cancel the run", text: waits ? "Nothing of it is carried out." : "What is under way on a node ends first; the rest is not done.", verb: "run", path: `${at}/cancel`, body: {}, act: waits ? "Discard" : "Cancel the run", word: waits ? "" : "cancel", done: waits ? "discarded" : "it will stop" }, waits ? "Discard…" : "Cancel…"]);
+  return html`${orders.map(([order, label]) => html`<${OrderButton} quiet key=${label} order=${order}>${label}<//>`)}`;
+}
