@@ -44,7 +44,7 @@ constexpr std::array kExamples{
     Example{"run pause", "muster run pause r-1f2e3d4c5b6a"},
     Example{"run resume", "muster run resume r-1f2e3d4c5b6a"},
     Example{"run approve", "muster run approve r-1f2e3d4c5b6a"},
-    Example{"run override", "muster run override r-1f2e3d4c5b6a --reason 'cooling fails'"},
+    Example{"run override", "muster run override r-1f2e3d4c5b6a --reason overheating"},
     Example{"run acknowledge", "muster run acknowledge r-1f2e3d4c5b6a"},
     Example{"rollout start",
             "muster rollout start --driver nvidia-575 --nodes gpu[001-128] --dry-run"},

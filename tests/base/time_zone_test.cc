@@ -132,6 +132,11 @@ TEST(TimeZoneTest, agreesWithPythonAroundEachChangeOfTheClocks) {
     std::int64_t changes = 0;
     auto before = zone->offsetAt(sys_seconds(seconds(50 * kYear)));
     for (auto hour = 50 * kYear / 3600; hour < 75 * kYear / 3600 && changes < 60; ++hour) {
+      constexpr std::int64_t kDay = 24;
+      if (zone->offsetAt(sys_seconds(seconds((hour + kDay) * 3600))) == before) {
+        hour += kDay - 1;  // nowhere do clocks change and change back within a day
+        continue;
+      }
       const auto offset = zone->offsetAt(sys_seconds(seconds(hour * 3600)));
       if (offset == before) continue;
       ++changes;
