@@ -137,6 +137,7 @@ Result<app::SiteStatus> siteStatusFrom(const json& source) {
   Members read(source, "site");
   app::SiteStatus out;
   out.several_controllers = read.flag("several_controllers");
+  out.overrides = read.texts("overrides");
   Members monitor(read.object("monitor", kMostItems), "site.monitor");
   out.monitor.running = monitor.flag("running");
   out.monitor.tripped = monitor.flag("breaker_open");
@@ -277,6 +278,18 @@ Result<lifecycle::Run> runFrom(const json& source) {
                          member.flag("confirmation")};
     return member.as(std::move(approval));
   });
+  out.overrides = read.items("overrides", [](const json& each) -> Result<RunOverride> {
+    Members member(each, "run.override");
+    RunOverride made{{member.text("principal"), "", ""},
+                     member.time("at"),
+                     member.text("plan_hash"),
+                     member.word("against", parseRunReason),
+                     member.text("reason"),
+                     member.text("acknowledged_by"),
+                     {}};
+    return member.as(std::move(made));
+  });
+  out.waits_until = read.time("waits_until", kOptional);
   Members progress(read.object("progress", kMostItems), "run.progress");
   out.progress = {progress.count("rounds"), progress.count("planned"), progress.count("done"),
                   progress.count("failed"), progress.count("blocked"), progress.count("skipped"),

@@ -449,9 +449,10 @@ Result<std::optional<lifecycle::Plan>> RemoteSite::planOfRun(const std::string& 
 }
 
 Result<Run> RemoteSite::say(const std::string& id, app::RunWord word) {
-  const auto* order = word == app::RunWord::Cancel  ? "/cancel"
-                      : word == app::RunWord::Pause ? "/pause"
-                                                    : "/resume";
+  const auto* order = word == app::RunWord::Cancel   ? "/cancel"
+                      : word == app::RunWord::Pause  ? "/pause"
+                      : word == app::RunWord::Resume ? "/resume"
+                                                     : "/acknowledge";
   return runOf(post(runPath(id) + order, json::object()));
 }
 
@@ -461,6 +462,11 @@ Result<Run> RemoteSite::confirmRun(const std::string& id, const std::string& pla
 
 Result<Run> RemoteSite::approveRun(const std::string& id, const std::string& plan_hash) {
   return runOf(post(runPath(id) + "/approve", {{"plan_hash", plan_hash}}));
+}
+
+Result<Run> RemoteSite::overrideRun(const std::string& id, const std::string& plan_hash,
+                                    const std::string& reason) {
+  return runOf(post(runPath(id) + "/override", {{"plan_hash", plan_hash}, {"reason", reason}}));
 }
 
 }  // namespace muster::api

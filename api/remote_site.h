@@ -67,6 +67,8 @@ class RemoteSite final : public app::SiteClient {
   Result<lifecycle::Run> say(const std::string& id, app::RunWord word) override;
   Result<lifecycle::Run> confirmRun(const std::string& id, const std::string& plan_hash) override;
   Result<lifecycle::Run> approveRun(const std::string& id, const std::string& plan_hash) override;
+  Result<lifecycle::Run> overrideRun(const std::string& id, const std::string& plan_hash,
+                                     const std::string& reason) override;
 
  private:
   using Query = std::vector<std::pair<std::string, std::string>>;

@@ -37,6 +37,9 @@ struct SiteStatus {
   monitor::MonitorStatus monitor;
   /// A rollout that runs now and for which this state folder's monitor has released the lock.
   std::optional<std::string> monitor_waits_for_rollout;
+  /// Of runs that an admin let begin against the inventory, a line each, until somebody
+  /// acknowledges it. Filled by SiteClient.
+  std::vector<std::string> overrides;
   bool several_controllers = false;
   /// Of several hosts, the one that serves the site; nothing: none has yet.
   Result<std::optional<lifecycle::Leader>> leader = std::optional<lifecycle::Leader>();

@@ -10,7 +10,11 @@ Result<SiteStatus> EmbeddedSite::status(const NodeFilter& filter) {
     TRY(opened, StatusReader::open(options_));
     status_.emplace(std::move(opened));
   }
-  return status_->read(filter);
+  TRY(out, status_->read(filter));
+  TRY(runs, runStore());
+  TRY(loud, loudOverrides(*runs));
+  out.overrides = std::move(loud);
+  return std::move(out);
 }
 
 Result<std::vector<lifecycle::Explanation>> EmbeddedSite::explain(const NodeFilter& filter,
@@ -96,9 +100,10 @@ Result<std::optional<lifecycle::Plan>> EmbeddedSite::planOfRun(const std::string
 
 Result<Run> EmbeddedSite::say(const std::string& id, RunWord word) {
   TRY(runs, runStore());
-  const auto use_case = word == RunWord::Cancel  ? cancelRun
-                        : word == RunWord::Pause ? pauseRun
-                                                 : resumeRun;
+  const auto use_case = word == RunWord::Cancel   ? cancelRun
+                        : word == RunWord::Pause  ? pauseRun
+                        : word == RunWord::Resume ? resumeRun
+                                                  : acknowledgeRun;
   return use_case(*runs, id, localActor(), SystemClock().now());
 }
 
@@ -110,6 +115,12 @@ Result<Run> EmbeddedSite::confirmRun(const std::string& id, const std::string& p
 Result<Run> EmbeddedSite::approveRun(const std::string& id, const std::string& plan_hash) {
   TRY(runs, runStore());
   return app::approveRun(*runs, id, plan_hash, localActor(), SystemClock().now());
+}
+
+Result<Run> EmbeddedSite::overrideRun(const std::string& id, const std::string& plan_hash,
+                                      const std::string& reason) {
+  TRY(runs, runStore());
+  return app::overrideRun(*runs, id, plan_hash, reason, localActor(), SystemClock().now());
 }
 
 }  // namespace muster::app

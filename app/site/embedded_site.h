@@ -39,6 +39,8 @@ class EmbeddedSite final : public SiteClient {
   Result<lifecycle::Run> say(const std::string& id, RunWord word) override;
   Result<lifecycle::Run> confirmRun(const std::string& id, const std::string& plan_hash) override;
   Result<lifecycle::Run> approveRun(const std::string& id, const std::string& plan_hash) override;
+  Result<lifecycle::Run> overrideRun(const std::string& id, const std::string& plan_hash,
+                                     const std::string& reason) override;
 
  private:
   Result<lifecycle::RunStore*> runStore();

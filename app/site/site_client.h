@@ -19,8 +19,8 @@
 
 namespace muster::app {
 
-/// What a person may say to a run that is not over.
-enum class RunWord { Cancel, Pause, Resume };
+/// What a person may say to a run; but for Acknowledge, to one that is not over.
+enum class RunWord { Cancel, Pause, Resume, Acknowledge };
 
 /// Errors of every call: those of the use case; of a server also Denied (its role may not: which
 /// would), Unavailable (it does not answer, or is older than what is asked of it), Corrupt (it
@@ -67,6 +67,8 @@ class SiteClient {
                                             const std::string& plan_hash) = 0;
   virtual Result<lifecycle::Run> approveRun(const std::string& id,
                                             const std::string& plan_hash) = 0;
+  virtual Result<lifecycle::Run> overrideRun(const std::string& id, const std::string& plan_hash,
+                                             const std::string& reason) = 0;
 };
 
 }  // namespace muster::app

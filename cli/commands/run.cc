@@ -90,19 +90,15 @@ int runApprove(const app::Options& options, const RunApproveArgs& args) {
 }
 
 int runOverride(const app::Options& options, const RunOverrideArgs& args) {
-  const auto runs = app::openRunStore(options);
-  if (!runs) return report(runs.error());
-  const auto run = app::readRun(**runs, args.id);
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto run = (*site)->run(args.id);
   if (!run) return report(run.error());
-  return show(options, app::overrideRun(**runs, args.id, planMeant(*run, args.plan), args.reason,
-                                        app::localActor(), SystemClock().now()));
+  return show(options, (*site)->overrideRun(args.id, planMeant(*run, args.plan), args.reason));
 }
 
 int runAcknowledge(const app::Options& options, const RunArgs& args) {
-  const auto runs = app::openRunStore(options);
-  if (!runs) return report(runs.error());
-  return show(options,
-              app::acknowledgeRun(**runs, args.id, app::localActor(), SystemClock().now()));
+  return say(options, args.id, app::RunWord::Acknowledge);
 }
 
 }  // namespace muster::cli

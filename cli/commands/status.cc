@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // status, why, events, history: what the store knows.
 #include "app/nodes/status.h"
-#include "app/runs/runs.h"
 
 #include "app/records/records.h"
 #include "base/printable.h"
@@ -50,15 +49,9 @@ std::string monitorText(const app::SiteStatus& site) {
   return out + leaderText(site);
 }
 
-/// What admins have let begin against the inventory, until somebody acknowledges it.
-std::string overridesText(const app::Options& options) {
-  const auto runs = app::openRunStore(options);
-  const auto loud = runs ? app::loudOverrides(**runs) : Result<std::vector<std::string>>();
+std::string overridesText(const app::SiteStatus& site) {
   std::string out;
-  if (!runs || !loud)
-    return fmt::format("OVERRIDES: cannot be read: {}\n",
-                       printable(!runs ? runs.error().str() : loud.error().str()));
-  for (const auto& line : *loud) out += fmt::format("OVERRIDE: {}\n", printable(line));
+  for (const auto& line : site.overrides) out += fmt::format("OVERRIDE: {}\n", printable(line));
   return out;
 }
 
@@ -76,7 +69,7 @@ int status(const app::Options& options, const StatusArgs& args) {
     if (!site) return report(site.error());
     stopped = site->monitor.tripped;
     if (options.json && stopped) std::cerr << site->monitor.text;
-    const auto overrides = overridesText(options);
+    const auto overrides = overridesText(*site);
     if (options.json && !overrides.empty()) std::cerr << overrides;
     const auto text = options.json ? statusJson(site->nodes)
                                    : statusText(site->nodes, SystemClock().now(), detail) +

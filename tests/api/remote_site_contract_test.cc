@@ -264,6 +264,8 @@ TEST_P(SiteClientContract, runsAreShownSteeredAndFollowed) {
   EXPECT_FALSE(*site().planOfRun(first));
   EXPECT_EQ(codeOf(site().confirmRun(first, "hash")), ErrorCode::Denied) << "it is anna's";
   EXPECT_EQ(codeOf(site().approveRun(first, "hash")), ErrorCode::Conflict) << "it has no plan";
+  EXPECT_EQ(codeOf(site().overrideRun(first, "hash", "fire")), ErrorCode::Conflict);
+  EXPECT_EQ(codeOf(site().say(first, app::RunWord::Acknowledge)), ErrorCode::Conflict);
   const auto paused = site().say(first, app::RunWord::Pause);
   ASSERT_TRUE(paused) << paused.error().str();
   EXPECT_EQ(paused->state, lifecycle::RunState::Paused);
