@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <set>
 
 namespace muster::agent {
@@ -84,6 +85,8 @@ std::string pciOf(const fs::path& device) {
 
 void addNvmes(const fs::path& root, std::vector<wire::Part>& out) {
   for (const auto& controller : childrenOf(root / "sys/class/nvme")) {
+    const auto transport = line(controller / "transport");
+    if (!transport.empty() && transport != "pcie") continue;  // remote storage is no part
     wire::Part part{"nvme", pciOf(controller / "device"), line(controller / "model"),
                     line(controller / "serial"), line(controller / "firmware_rev")};
     for (const auto& block : childrenOf(root / "sys/block"))
@@ -134,21 +137,30 @@ void addNics(const fs::path& root, std::vector<wire::Part>& out) {
   for (auto& [place, part] : by_place) out.push_back(std::move(part));
 }
 
-/// RDMA adapters by the serial of their board, which no driver, bond or port of theirs changes; a
-/// virtual function is no board.
+/// RDMA adapters by the serial of their board, which no driver, bond or port of theirs changes;
+/// virtual functions and subfunctions are no boards. All or none: one that does not answer now must
+/// not look like another one.
 void addHcas(const fs::path& root, std::vector<wire::Part>& out) {
+  std::vector<wire::Part> found;
   for (const auto& device : childrenOf(root / "sys/class/infiniband")) {
     const auto pci = device / "device";
     std::error_code error;
     if (!fs::exists(pci, error) || fs::exists(pci / "physfn", error)) continue;
+    if (fs::exists(pci / "subsystem", error) &&
+        fs::canonical(pci / "subsystem", error).filename() != "pci")
+      continue;
     wire::Part part{"hca", pciOf(pci), nicModel(pci, line(device / "hca_type")), "",
                     line(device / "fw_ver")};
-    if (fs::exists(pci / "vpd", error))
-      if (const auto vpd = io::readFile(pci / "vpd", kMaxSysfsBytes)) part.serial = vpdSerial(*vpd);
+    if (fs::exists(pci / "vpd", error)) {
+      const auto vpd = io::readFile(pci / "vpd", kMaxSysfsBytes);
+      if (!vpd) return;
+      part.serial = vpdSerial(*vpd);
+    }
     if (part.serial.empty())
       if (const auto guid = line(device / "node_guid"); isIdentity(guid)) part.serial = guid;
-    out.push_back(std::move(part));
+    found.push_back(std::move(part));
   }
+  std::move(found.begin(), found.end(), std::back_inserter(out));
 }
 
 /// What the driver writes for each NVSwitch: "BIOS Version: …", "UUID: …"

@@ -150,6 +150,15 @@ TEST(PartsOfMachine, boardsOfAdaptersSwitchesAndTheBmc) {
   put("sys/class/infiniband/mlx5_1/device/vendor", "0x15b3\n");
   put("sys/class/infiniband/mlx5_2/node_guid", "b83f:d203:00aa:0003\n");
   put("sys/class/infiniband/mlx5_2/device/physfn/vendor", "0x15b3\n");
+  put("sys/class/infiniband/mlx5_4/node_guid", "b83f:d203:00aa:0004\n");
+  put("sys/class/infiniband/mlx5_4/device/uevent", "\n");
+  ASSERT_TRUE(io::makeDirs(folder / "sys/bus/auxiliary"));
+  std::filesystem::create_directory_symlink(
+      folder / "sys/bus/auxiliary", folder / "sys/class/infiniband/mlx5_4/device/subsystem");
+  put("sys/class/nvme/nvme0/transport", "pcie\n");
+  put("sys/class/nvme/nvme0/serial", "S64H\n");
+  put("sys/class/nvme/nvme1/transport", "rdma\n");
+  put("sys/class/nvme/nvme1/serial", "array-7\n");
   put("sys/class/infiniband/mlx5_3/node_guid", "0000:0000:0000:0000\n");
   put("sys/class/infiniband/mlx5_3/device/vendor", "0x15b3\n");
   put("proc/driver/nvidia-nvswitch/devices/0000:05:00.0/information",
@@ -160,17 +169,24 @@ TEST(PartsOfMachine, boardsOfAdaptersSwitchesAndTheBmc) {
   put("sys/bus/platform/devices/serial8250/uevent", "\n");
   std::map<std::string, std::vector<wire::Part>> by_kind;
   for (auto& part : partsOf(folder.path())) by_kind[part.kind].push_back(part);
-  ASSERT_EQ(by_kind["hca"].size(), 3u) << "a virtual function is no board";
+  ASSERT_EQ(by_kind["hca"].size(), 3u) << "virtual functions and subfunctions are no boards";
   EXPECT_EQ(by_kind["hca"][0].serial, "MT2242X00001");
   EXPECT_EQ(by_kind["hca"][0].firmware, "28.39.1002");
   EXPECT_EQ(by_kind["hca"][1].serial, "b83f:d203:00aa:0002") << "no vital product data";
   EXPECT_EQ(by_kind["hca"][2].serial, "") << "zeros are no identity";
+  ASSERT_EQ(by_kind["nvme"].size(), 1u) << "mounting remote storage changes no part";
+  EXPECT_EQ(by_kind["nvme"][0].serial, "S64H");
   ASSERT_EQ(by_kind["nvswitch"].size(), 1u);
   EXPECT_EQ(by_kind["nvswitch"][0].serial, "SWX-8A4F2E31-7B1D-0C5E-93D2-6E0F4A1B2C3D");
   EXPECT_EQ(by_kind["nvswitch"][0].firmware, "96.10.57.00.01");
   EXPECT_EQ(by_kind["nvswitch"][0].place, "0000:05:00.0");
   ASSERT_EQ(by_kind["bmc"].size(), 1u);
   EXPECT_EQ(by_kind["bmc"][0].serial, "31303043-534d-2500-90d8-7a1500400b00");
+  // What cannot be read now: a folder in its place, as an adapter in reset answers with an error.
+  ASSERT_TRUE(io::makeDirs(folder / "sys/class/infiniband/mlx5_5/device/vpd"));
+  put("sys/class/infiniband/mlx5_5/node_guid", "b83f:d203:00aa:0005\n");
+  for (const auto& part : partsOf(folder.path()))
+    EXPECT_NE(part.kind, "hca") << "one that does not answer must not look like another one";
 }
 
 TEST(Lldp, frameNamesSwitchAndPort) {
