@@ -61,7 +61,7 @@ constexpr std::array kExamples{
     Example{"token revoke", "muster token revoke ci"},
     Example{"notify list", "muster notify list"},
     Example{"notify test", "muster notify test oncall"},
-    Example{"notify secret", "(umask 077; muster notify secret > secrets/oncall)"},
+    Example{"notify secret", "muster notify secret > secrets/oncall"},
     Example{"quarantine list", "muster quarantine list"},
     Example{"quarantine add", "muster quarantine add gpu017 --reason \"GPU 3 falls off the bus\""},
     Example{"quarantine remove", "muster quarantine remove gpu017 --reason \"GPU 3 was replaced\""},
