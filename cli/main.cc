@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <set>
 
 using namespace muster;
 using namespace muster::cli;
@@ -50,6 +51,10 @@ std::string journaled(int argc, char** argv) {
   }
   return std::string(cutToBytes(out, kMaxCommandBytes));
 }
+
+/// Commands that change something and work on the host's own state only.
+const std::set<std::string> kActsHere{"apply", "bmc", "cert",    "erase",    "fabric", "firmware",
+                                      "image", "key", "rollout", "validate", "wipe"};
 
 int run(int argc, char** argv) {
   if (const auto applied = app::applySettingsFile(); !applied) {
@@ -87,6 +92,13 @@ int run(int argc, char** argv) {
                  "--server, or run it on the host of the site"));
     return kUsage;
   }
+  // Who set it for all commands may take this one for the server's as well.
+  const auto* acts = app.get_subcommands().empty() ? nullptr : app.get_subcommands().front();
+  if (!call.options.server.empty() && !call.asks_server && acts &&
+      kActsHere.contains(acts->get_name()))
+    std::cerr << fmt::format(
+        "muster: MUSTER_SERVER is not asked by `{}`: it works on this host's state folder\n",
+        acts->get_name());
   return call.run();
 }
 

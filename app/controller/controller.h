@@ -139,6 +139,7 @@ class Controller {
   const lifecycle::Phases& phases() const { return phases_; }
   provision::Erasures& erasures() { return *erasures_; }
   Clock& clock() { return *clock_; }
+  Workers& workers() { return workers_; }
   const io::CertificateAuthority& ca() const { return keys_->ca; }
   const Keys& keys() const { return *keys_; }
   /// Of the store's session: one to a state folder.

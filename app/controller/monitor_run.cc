@@ -129,7 +129,7 @@ Async<Handover> monitorUntilRunEnds(Controller& controller, MonitorListener& lis
       [&listener](const lifecycle::Event& event) { listener.onEvent(event); });
   services.retry_state = kept.retry_state;
   auto told = monitor::notifyReceivers(
-      {services.cluster, services.store, services.clock, io::makeHttpClient});
+      {services.cluster, services.store, services.clock, controller.workers(), io::makeHttpClient});
   monitor::Monitor nodes_monitor(std::move(services));
   auto work = nodes_monitor.run();
   RunExecutor executor(std::move(run_work), kept.runs);

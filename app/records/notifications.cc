@@ -19,7 +19,7 @@ Result<std::vector<ReceiverState>> notificationReceivers(const Options& options)
     store = std::move(opened);
   }
   for (const auto& [name, receiver] : live->cluster().notifications) {
-    ReceiverState state{.name = name, .url = receiver.url};
+    ReceiverState state{.name = name, .url = monitor::shownUrl(receiver.url)};
     const bool webhook = receiver.format == inventory::NotificationFormat::StandardWebhooks;
     state.format = webhook ? "standard-webhooks" : "alertmanager";
     if (store) {
@@ -36,9 +36,10 @@ Result<std::vector<ReceiverState>> notificationReceivers(const Options& options)
 Result<void> tryReceiver(const Options& options, const std::string& name) {
   TRY(live, effectiveCluster(options));
   SystemClock clock;
+  Workers workers(1);
   Loop loop;
   const auto make = [](io::TlsTrust trust) { return io::makeHttpClient(std::move(trust)); };
-  return loop.run(monitor::sendTrial(live->cluster(), clock, make, name));
+  return loop.run(monitor::sendTrial(live->cluster(), clock, workers, make, name));
 }
 
 }  // namespace muster::app

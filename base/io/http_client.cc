@@ -368,7 +368,19 @@ Async<HttpResponse> exchangeOnce(Exchange* exchange) {
                  fmt::format("{} sends no final answer", exchange->request.url.origin()));
 }
 
+/// A value with a line end would be read as further headers.
+Result<void> areHeaders(const Headers& headers) {
+  for (const auto& [name, value] : headers)
+    if ((name + value).find_first_of(std::string_view("\r\n\0", 3)) != std::string::npos)
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("the header {} has a line end in it; look at where its value comes "
+                              "from",
+                              name.substr(0, name.find_first_of("\r\n"))));
+  return {};
+}
+
 Async<HttpResponse> BeastClient::transfer(HttpRequest request, Sink sink) {
+  CO_TRY_OK(areHeaders(request.headers));
   Exchange exchange{std::move(request), std::move(sink), {}, nullptr};
   const auto idle = idle_;
   const auto origin = exchange.request.url.origin();

@@ -30,9 +30,12 @@ int say(const app::Options& options, const std::string& id, app::RunWord word) {
   return show(options, (*site)->say(id, word));
 }
 
+/// A beginning that two plans share by chance once in billions of times.
+constexpr std::size_t kLeastHashDigits = 8;
+
 /// The plan of the run, where it has that one or none is named.
 std::string planMeant(const Run& run, const std::string& named) {
-  const bool is_meant = !run.plan_hash.empty() && run.plan_hash.starts_with(named);
+  const bool is_meant = named.size() >= kLeastHashDigits && run.plan_hash.starts_with(named);
   return named.empty() || is_meant ? run.plan_hash : named;
 }
 
@@ -63,7 +66,7 @@ int runFollow(const app::Options& options, const RunArgs& args) {
   const auto site = askedSite(options);
   if (!site) return report(site.error());
   ApplyProgress progress(options.json, false, PlanDetail::Grouped);
-  return followRun(options, **site, args.id, progress);
+  return followRun(options, **site, args.id, progress, false);
 }
 
 int runCancel(const app::Options& options, const RunArgs& args) {

@@ -40,6 +40,6 @@ int runAcknowledge(const app::Options& options, const RunArgs& args);
 int applyByRun(const app::Options& options, const ApplyArgs& args);
 /// Shows a run until it ends. Ctrl-C stops the following only, and says how to go on.
 int followRun(const app::Options& options, app::SiteClient& site, const std::string& id,
-              ApplyProgress& progress);
+              ApplyProgress& progress, bool asked_here);
 
 }  // namespace muster::cli

@@ -38,8 +38,9 @@ void hearInterrupt() {
 
 class Follower {
  public:
-  Follower(app::SiteClient& site, std::string id, ApplyProgress& progress)
-      : site_(site), id_(std::move(id)), progress_(progress) {}
+  /// `asked_here`: the run was ordered by this command.
+  Follower(app::SiteClient& site, std::string id, ApplyProgress& progress, bool asked_here)
+      : site_(site), id_(std::move(id)), progress_(progress), asked_here_(asked_here) {}
 
   Result<Run> toItsEnd() {
     const auto began = std::chrono::steady_clock::now();
@@ -84,12 +85,16 @@ class Follower {
     TRY(who, site_.principal());
     const bool is_mine = who == run.asked_by.principal;
     const bool is_terminal = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
-    const bool is_agreed = lifecycle::approvalsOf(run) > 0;
-    if (!run.apply.confirm || !is_mine || !is_terminal || is_agreed) {
+    const bool awaits_author = run.reason == lifecycle::RunReason::AwaitsConfirmation;
+    if (!awaits_author || !is_mine || !is_terminal) {
       progress_.onNotice("muster: " + runWaitsText(run));
       return {};
     }
     const bool may = progress_.mayApply(*run.impact);
+    if (!may && !std::cin && !(asked_here_ && interrupted != 0)) {  // nobody has said no
+      interrupted = 1;
+      return {};
+    }
     auto said = may ? site_.confirmRun(id_, run.plan_hash) : site_.say(id_, app::RunWord::Cancel);
     if (!said) return std::unexpected(said.error());
     if (!may) interrupted = 0;
@@ -101,6 +106,7 @@ class Follower {
   app::SiteClient& site_;
   const std::string id_;
   ApplyProgress& progress_;
+  const bool asked_here_;
   std::int64_t after_ = 0;
   std::string shown_, answered_;  ///< hashes of plans
   bool said_ = false;
@@ -119,9 +125,9 @@ void showStages(const app::Options& options, WallTime since) {
 }  // namespace
 
 int followRun(const app::Options& options, app::SiteClient& site, const std::string& id,
-              ApplyProgress& progress) {
+              ApplyProgress& progress, bool asked_here) {
   hearInterrupt();
-  Follower follower(site, id, progress);
+  Follower follower(site, id, progress, asked_here);
   const auto run = follower.toItsEnd();
   progress.finish();
   if (!run) return report(run.error());
@@ -160,7 +166,7 @@ int applyByRun(const app::Options& options, const ApplyArgs& args) {
   ApplyProgress progress(options.json, args.yes,
                          args.expand ? PlanDetail::Nodes : PlanDetail::Grouped);
   app::EmbeddedSite site(options);
-  return followRun(options, site, run->id, progress);
+  return followRun(options, site, run->id, progress, true);
 }
 
 }  // namespace muster::cli

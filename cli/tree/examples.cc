@@ -56,7 +56,7 @@ constexpr std::array kExamples{
     Example{"monitor", "muster monitor"},
     Example{"server", "muster server --listen 10.20.0.1:9443"},
     Example{"ui", "muster ui"},
-    Example{"token create", "muster token create ci --role robot --pools batch --hours 720"},
+    Example{"token create", "muster token create wall --role viewer --pools batch --hours 720"},
     Example{"token list", "muster token list"},
     Example{"token revoke", "muster token revoke ci"},
     Example{"notify list", "muster notify list"},

@@ -39,8 +39,13 @@ Result<Secret> fromCommand(const std::string& line) {
   std::string origin = fmt::format("the command \"{}\"", line.substr(0, line.find(' ')));
   auto done = io::runBlocking(command);
   if (!done)
-    return fail(ErrorCode::NotFound,
-                fmt::format("{} did not run: {}", origin, done.error().text()));
+    return fail(
+        ErrorCode::NotFound,
+        done.error().code() == ErrorCode::Timeout
+            ? fmt::format(
+                  "{} did not end within {} s", origin,
+                  std::chrono::duration_cast<std::chrono::seconds>(kSecretCommandTimeout).count())
+            : fmt::format("{} cannot be started", origin));
   if (done->code != 0)
     return fail(
         ErrorCode::NotFound,

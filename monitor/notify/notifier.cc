@@ -25,6 +25,7 @@ using inventory::NotificationReceiver;
 using nlohmann::json;
 using std::chrono::seconds;
 
+constexpr std::string_view kFacetPrefix = "notify.";
 constexpr seconds kLookInterval{5};
 constexpr seconds kFirstPause{5}, kLongestPause{300};  ///< after a refusal; doubled each time
 constexpr seconds kToldAfter{180};                     ///< of nothing but refusals: a finding
@@ -48,6 +49,16 @@ Result<io::TlsTrust> trustOf(const NotificationReceiver& receiver) {
   return fail(ErrorCode::NotFound,
               "this host has no list of certificate authorities: apt install ca-certificates, or "
               "name the receiver's own with ca: in the inventory");
+}
+
+/// Who it is, for people: paths and queries of webhooks hold secrets.
+std::string shown(const NotificationReceiver& receiver) { return shownUrl(receiver.url); }
+
+/// The secret may come from a command, which may hang: nobody else waits for it.
+Async<Secret> secretOf(const NotificationReceiver& receiver, Workers& workers) {
+  if (!receiver.secret) co_return fail(ErrorCode::InvalidInput, "no key is declared");
+  co_return co_await offload<Result<Secret>>(workers,
+                                             [secret = *receiver.secret] { return secret.read(); });
 }
 
 /// What a receiver's answer means. Errors: everything but 2xx
@@ -78,8 +89,13 @@ class Sender {
                             .body = std::move(body),
                             .timeout = kAnswerWithin,
                             .max_body_bytes = kMostAnswerBytes};
-    CO_TRY(answer, co_await client_->send(std::move(request)));
-    co_return taken(answer, receiver_.url);
+    auto answer = co_await client_->send(std::move(request));
+    // The client's own words name the whole URL.
+    if (!answer)
+      co_return fail(answer.error().code(),
+                     fmt::format("{} cannot be reached, or does not answer in time ({})",
+                                 shown(receiver_), toString(answer.error().code())));
+    co_return taken(*answer, shown(receiver_));
   }
 
  private:
@@ -89,26 +105,26 @@ class Sender {
 };
 
 /// Where Alertmanager takes alerts, and with what it is told who asks.
-Async<void> postAlerts(Sender& sender, const NotificationReceiver& receiver, std::string body) {
+Async<void> postAlerts(Sender& sender, const NotificationReceiver& receiver, Workers& workers,
+                       std::string body) {
   io::Headers headers;
   if (receiver.secret) {
-    CO_TRY(token, receiver.secret->read());
+    CO_TRY(token, co_await secretOf(receiver, workers));
     headers.emplace("Authorization", "Bearer " + token.reveal());
   }
   co_return co_await sender.post(receiver.url.ends_with('/') ? "api/v2/alerts" : "/api/v2/alerts",
                                  std::move(headers), std::move(body));
 }
 
-Result<Secret> keyOf(const NotificationReceiver& receiver) {
-  if (!receiver.secret) return fail(ErrorCode::InvalidInput, "no key is declared");
-  TRY(secret, receiver.secret->read());
-  return webhookKey(secret);
+Async<Secret> keyOf(const NotificationReceiver& receiver, Workers& workers) {
+  CO_TRY(secret, co_await secretOf(receiver, workers));
+  co_return webhookKey(secret);
 }
 
 std::string markKey(const std::string& name) { return "notify." + name; }
 
 lifecycle::FacetRef troubleFacet(const std::string& name) {
-  return {lifecycle::Subject::cluster(), FacetName("notify." + name)};
+  return {lifecycle::Subject::cluster(), FacetName(std::string(kFacetPrefix) + name)};
 }
 
 // ---- webhooks
@@ -143,7 +159,7 @@ class WebhookDelivery final : public Delivery {
 
   Async<void> deliver() override {
     CO_TRY(mark, readMark());
-    CO_TRY(key, keyOf(receiver_));
+    CO_TRY(key, co_await keyOf(receiver_, services_.workers));
     auto sent = co_await deliverFindings(mark, key);
     if (sent) sent = co_await deliverEvents(mark, key);
     // What was taken stays taken, also where the next one was refused.
@@ -240,7 +256,7 @@ class AlertmanagerDelivery final : public Delivery {
     if (!open.empty() || !before_.empty()) {
       const auto at = services_.clock.now();
       auto body = postedAlerts(open, before_, at, at + kAlertsLast);
-      CO_TRY_OK(co_await postAlerts(sender_, receiver_, std::move(body)));
+      CO_TRY_OK(co_await postAlerts(sender_, receiver_, services_.workers, std::move(body)));
     }
     before_ = std::move(open);
     sent_ = now;
@@ -322,7 +338,20 @@ std::unique_ptr<Delivery> makeDelivery(const NotifierServices& services, const s
   return std::make_unique<WebhookDelivery>(services, name, receiver);
 }
 
+/// Those of receivers that are declared no more.
+static void clearTroubleOfOthers(const NotifierServices& services) {
+  const auto findings = services.store.findings(nullptr);
+  if (!findings) return;
+  for (const auto& finding : *findings) {
+    const auto& facet = finding.facet.facet.str();
+    if (finding.facet.subject.isCluster() && facet.starts_with(kFacetPrefix) &&
+        !services.cluster.notifications.contains(facet.substr(kFacetPrefix.size())))
+      (void)services.store.clearFindings(finding.facet);  // tried again at the next start
+  }
+}
+
 Task<void> notifyReceivers(NotifierServices services) {
+  clearTroubleOfOthers(services);
   std::vector<Task<void>> all;
   for (const auto& [name, receiver] : services.cluster.notifications)
     all.push_back(notifyOne(services, name, receiver));
@@ -330,8 +359,8 @@ Task<void> notifyReceivers(NotifierServices services) {
   for (;;) co_await services.clock.sleep(std::chrono::hours(1));  // nobody is declared
 }
 
-Async<void> sendTrial(const inventory::Cluster& cluster, Clock& clock, MakeClient make_client,
-                      std::string name) {
+Async<void> sendTrial(const inventory::Cluster& cluster, Clock& clock, Workers& workers,
+                      MakeClient make_client, std::string name) {
   const auto found = cluster.notifications.find(name);
   if (found == cluster.notifications.end())
     co_return fail(ErrorCode::NotFound, fmt::format("the inventory has no notifications.{}", name));
@@ -347,12 +376,21 @@ Async<void> sendTrial(const inventory::Cluster& cluster, Clock& clock, MakeClien
   Sender sender(std::move(make_client), receiver);
   if (receiver.format == NotificationFormat::Alertmanager) {
     const auto alerts = alertsOf({trial}, cluster, receiver);
-    co_return co_await postAlerts(sender, receiver,
+    co_return co_await postAlerts(sender, receiver, workers,
                                   postedAlerts(alerts, {}, at, at + kAlertsAgain));
   }
-  CO_TRY(key, keyOf(receiver));
+  CO_TRY(key, co_await keyOf(receiver, workers));
   const auto message = raisedMessage(trial, cluster.name);
-  co_return co_await sender.post("", webhookHeaders(message, at, key), message.body);
+  CO_TRY_OK(co_await sender.post("", webhookHeaders(message, at, key), message.body));
+  // An incident that it opened is over at once.
+  const auto over = overMessage(findingId(trial, cluster.name), "@cluster notify.trial",
+                                cluster.name, clock.now());
+  co_return co_await sender.post("", webhookHeaders(over, clock.now(), key), over.body);
+}
+
+std::string shownUrl(const std::string& url) {
+  const auto host = url.find("://");
+  return host == std::string::npos ? url : url.substr(0, url.find_first_of("/?#", host + 3));
 }
 
 Result<Backlog> backlogOf(lifecycle::Store& store, const inventory::Cluster& cluster,

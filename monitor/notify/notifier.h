@@ -30,6 +30,7 @@ struct NotifierServices {
   const inventory::Cluster& cluster;
   lifecycle::Store& store;
   Clock& clock;
+  Workers& workers;
   MakeClient make_client;
 };
 
@@ -50,8 +51,11 @@ Task<void> notifyReceivers(NotifierServices services);
 
 /// The receiver gets a message that says that it is a trial. Errors: NotFound (not declared), and
 /// as of deliver
-Async<void> sendTrial(const inventory::Cluster& cluster, Clock& clock, MakeClient make_client,
-                      std::string name);
+Async<void> sendTrial(const inventory::Cluster& cluster, Clock& clock, Workers& workers,
+                      MakeClient make_client, std::string name);
+
+/// Scheme, host and port.
+std::string shownUrl(const std::string& url);
 
 struct Backlog {
   bool is_told = false;     ///< a webhook that has taken something once

@@ -90,6 +90,21 @@ TEST_F(Http, carriesMethodTargetAndBody) {
   EXPECT_EQ(answer->header("content-type"), "text/plain; charset=utf-8");
 }
 
+/// A secret from a file may hold anything.
+TEST_F(Http, aLineEndInAHeaderIsRefusedAndNothingIsSent) {
+  start();
+  for (const auto& value :
+       std::vector<std::string>{std::string("tok\r\nX-Evil: 1"), std::string("tok\nX-Evil: 1"),
+                                std::string("a\0b", 3)}) {
+    auto request = to("/echo");
+    request.headers["Authorization"] = "Bearer " + value;
+    const auto answer = send(request);
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code(), ErrorCode::InvalidInput);
+    EXPECT_THAT(answer.error().str(), ::testing::HasSubstr("the header Authorization"));
+  }
+}
+
 /// Its kept-alive connections belong to the context that ends here; the client itself goes on.
 TEST_F(Http, clientOutlivesTheContextThatItWorkedOn) {
   start();

@@ -64,7 +64,7 @@ class NotifySystem : public ::testing::Test {
   }
   Result<void> deliver(Delivery& delivery) { return test::runAsync(io_, delivery.deliver()); }
   NotifierServices services() {
-    return {cluster_, store_, clock_,
+    return {cluster_, store_, clock_, workers_,
             [](io::TlsTrust trust) { return io::makeHttpClient(std::move(trust)); }};
   }
   lifecycle::Finding gone() const {
@@ -83,6 +83,7 @@ class NotifySystem : public ::testing::Test {
   std::unique_ptr<io::Child> receiver_;
   test::MemoryStore store_;
   SystemClock clock_;
+  Workers workers_{1};
   inventory::Cluster cluster_;
   int port_ = 0;
 };

@@ -122,10 +122,19 @@ TEST_F(Notifier, aYesThatWasNotWrittenDownIsAskedForAgain) {
 
 TEST_F(Notifier, aReceiverThatRefusesIsAFindingAndHoldsNobodyUp) {
   declare("oncall").events = {NotifiedEvent::Failed};
+  cluster_.notifications["oncall"].url += "?token=hidden";
   declare("other").events = {NotifiedEvent::Failed};
+  ASSERT_TRUE(
+      store_.addFinding({{lifecycle::Subject::cluster(), FacetName("notify.gone")},
+                         Severity::Warning,
+                         "the receiver gone takes no messages",
+                         "",
+                         "",
+                         loop_.clock.now(),
+                         lifecycle::kMonitorSource}));  // of a receiver that is declared no more
   bool refuses = true;
   outside_.answer = [&refuses](const io::HttpRequest& request) -> Result<io::HttpResponse> {
-    if (refuses && request.url.target == "/oncall")
+    if (refuses && request.url.target.starts_with("/oncall"))
       return io::HttpResponse{500, {}, "out of order\nstack"};
     return io::HttpResponse{200, {}, ""};
   };
@@ -145,8 +154,9 @@ TEST_F(Notifier, aReceiverThatRefusesIsAFindingAndHoldsNobodyUp) {
   wait(std::chrono::minutes(10));
   const auto findings = *store_.findings(nullptr);
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_THAT(findings[0].text, HasSubstr("http://127.0.0.1:1/oncall answered 500: out of order"));
+  EXPECT_THAT(findings[0].text, HasSubstr("http://127.0.0.1:1 answered 500: out of order"));
   EXPECT_THAT(findings[0].what_to_do, HasSubstr("notifications.oncall"));
+  EXPECT_THAT(findings[0].text, ::testing::Not(HasSubstr("hidden")));
   EXPECT_LT(outside_.refused.size(), 12u) << "ever longer pauses";
   const auto waiting = backlogOf(store_, cluster_, "oncall");
   ASSERT_TRUE(waiting);
@@ -173,9 +183,14 @@ TEST_F(Notifier, aKeyThatIsGoneIsSaidAndNothingIsLost) {
 
 TEST_F(Notifier, aTrialReachesWhoIsDeclaredOnly) {
   declare("oncall").least_severity = inventory::NotifiedSeverity::Error;
-  EXPECT_TRUE(loop_.run(sendTrial(cluster_, loop_.clock, outside_.factory(), "oncall")));
+  EXPECT_TRUE(
+      loop_.run(sendTrial(cluster_, loop_.clock, loop_.workers, outside_.factory(), "oncall")));
   EXPECT_THAT(outside_.taken.at(0).body, HasSubstr("a trial"));
-  const auto nobody = loop_.run(sendTrial(cluster_, loop_.clock, outside_.factory(), "nobody"));
+  ASSERT_EQ(outside_.taken.size(), 2u);
+  EXPECT_EQ(nlohmann::json::parse(outside_.taken[1].body)["data"]["raised_by"],
+            outside_.taken[0].headers.at("webhook-id"));
+  const auto nobody =
+      loop_.run(sendTrial(cluster_, loop_.clock, loop_.workers, outside_.factory(), "nobody"));
   ASSERT_FALSE(nobody);
   EXPECT_EQ(nobody.error().code(), ErrorCode::NotFound);
 }

@@ -79,7 +79,7 @@ class Notifications : public ::testing::Test {
     return receiver;
   }
   monitor::NotifierServices services() {
-    return {cluster_, store_, loop_.clock, outside_.factory()};
+    return {cluster_, store_, loop_.clock, loop_.workers, outside_.factory()};
   }
   Result<void> deliver(monitor::Delivery& delivery) { return loop_.run(delivery.deliver()); }
 
