@@ -429,7 +429,7 @@ int run(std::span<char*> words) {
   else if (verb == "events" && words.size() == 4)
     addEvents(words[2], numberOf(words[3]));
   else if (verb == "serve" && words.size() == 3)
-    need(test::serveRuns(optionsOf(words[2]), 1500ms));
+    need(test::serveRuns(optionsOf(words[2]), 4000ms));
   else if (verb == "console" && words.size() == 4)
     talk(words[2], words[3]);
   else
