@@ -62,10 +62,13 @@ TEST(AttackEnrollment, guessesAreRefusedAndLeaveFewFindings) {
   const auto before = site().findings();
   const auto csr = anyCsr();
   (void)site().arm(3);
-  for (int i = 0; i < kGuesses; ++i)
-    EXPECT_THAT(statusOf(io::randomToken(), csr, macOf(3)), ::testing::AnyOf(403, 429));
-  EXPECT_EQ(statusOf(io::randomToken(), csr, macOf(3)), 429)
-      << "who fails so often is not heard for a while";
+  int unheard = 0;
+  for (int i = 0; i < kGuesses; ++i) {
+    const int status = statusOf(io::randomToken(), csr, macOf(3));
+    EXPECT_THAT(status, ::testing::AnyOf(403, 429));
+    unheard += status == 429 ? 1 : 0;
+  }
+  EXPECT_GT(unheard, kGuesses / 2) << "who fails so often is heard now and then only";
   EXPECT_LE(site().findings() - before, kMostFindings)
       << "an unknown sender does not fill the store";
 }
