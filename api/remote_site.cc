@@ -6,6 +6,7 @@
 #include "base/async/start.h"
 #include "base/io/unix_client.h"
 #include "base/json_input.h"
+#include "base/json_members.h"
 #include "base/json_output.h"
 #include "base/version.h"
 #include "inventory/parse/hostlist.h"
@@ -47,16 +48,6 @@ constexpr std::array<CodeRow, 12> kCodeWords{{{"invalid-input", ErrorCode::Inval
                                               {"timeout", ErrorCode::Timeout},
                                               {"corrupt", ErrorCode::Corrupt},
                                               {"internal", ErrorCode::Internal}}};
-
-std::string textOf(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-bool flagOf(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_boolean() && found->get<bool>();
-}
 
 /// "cluster.yaml:12:3: no such profile", of an inventory that the server could not read.
 std::string diagnosticsText(const json& problem) {
@@ -110,6 +101,20 @@ Result<const json*> itemsOf(const json& answer) {
   if (items == answer.end() || !items->is_array())
     return fail(ErrorCode::Corrupt, "the server's answer is no list");
   return &*items;
+}
+
+/// Of each item what `make` makes of it; the first error is the answer.
+template <class Items, class Make>
+auto madeOf(const Items& items, Make make) {
+  using Value = typename std::invoke_result_t<Make, const json&>::value_type;
+  using Values = Result<std::vector<Value>>;
+  std::vector<Value> out;
+  for (const json& item : items) {
+    auto made = make(item);
+    if (!made) return Values(std::unexpected(std::move(made).error()));
+    out.push_back(std::move(*made));
+  }
+  return Values(std::move(out));
 }
 
 }  // namespace
@@ -238,17 +243,9 @@ Result<std::vector<json>> RemoteSite::list(const std::string& resource, Query qu
 
 template <class Make>
 auto RemoteSite::listOf(const std::string& resource, Query query, Make make) {
-  using Value = typename std::invoke_result_t<Make, const json&>::value_type;
-  using Values = Result<std::vector<Value>>;
   const auto items = list(resource, std::move(query));
-  if (!items) return Values(std::unexpected(items.error()));
-  std::vector<Value> out;
-  for (const auto& item : *items) {
-    auto made = make(item);
-    if (!made) return Values(std::unexpected(std::move(made).error()));
-    out.push_back(std::move(*made));
-  }
-  return Values(std::move(out));
+  return items ? madeOf(*items, make)
+               : decltype(madeOf(*items, make))(std::unexpected(items.error()));
 }
 
 Result<app::SiteStatus> RemoteSite::status(const app::NodeFilter& filter) {
@@ -306,11 +303,7 @@ Result<std::vector<lifecycle::Event>> RemoteSite::lastEvents(const std::string& 
                                                              std::size_t limit) {
   TRY(answer, get("/events", {{"subject", subject}, {"limit", std::to_string(limit)}}));
   TRY(items, itemsOf(answer));
-  std::vector<lifecycle::Event> out;
-  for (const auto& item : *items) {
-    TRY(event, eventFrom(item));
-    out.push_back(std::move(event));
-  }
+  TRY(out, madeOf(*items, eventFrom));
   if (out.empty() && !subject.empty() && subject != lifecycle::Subject::kCluster)
     TRY_OK(get("/nodes/" + io::percentEncode(subject)));  // a mistyped name has no events, too
   return out;
@@ -326,12 +319,7 @@ Result<std::vector<lifecycle::Finding>> RemoteSite::clearFindings(
       post("/findings/clear",
            {{"nodes", request.nodes}, {"facet", request.facet}, {"reason", request.reason}}));
   TRY(items, itemsOf(answer));
-  std::vector<lifecycle::Finding> out;
-  for (const auto& item : *items) {
-    TRY(finding, findingFrom(item));
-    out.push_back(std::move(finding));
-  }
-  return out;
+  return madeOf(*items, findingFrom);
 }
 
 Result<std::map<NodeName, lifecycle::QuarantineEntry>> RemoteSite::quarantine() {
@@ -367,10 +355,8 @@ Result<app::PoolHolds> RemoteSite::poolHolds() {
   TRY(answer, get("/holds"));
   TRY(items, itemsOf(answer));
   app::PoolHolds out;
-  for (const auto& item : *items) {
-    TRY(hold, poolHoldFrom(item));
-    out.holds.push_back(std::move(hold));
-  }
+  TRY(holds, madeOf(*items, poolHoldFrom));
+  out.holds = std::move(holds);
   if (const auto unread = textOf(answer, "unread"); !unread.empty()) {
     TRY(names, inventory::expandHostlist(unread));
     for (const auto& name : names) out.unread.emplace_back(name);
@@ -382,12 +368,7 @@ Result<std::vector<app::PoolHold>> RemoteSite::overridePoolHolds(const std::stri
                                                                  const std::string& reason) {
   TRY(answer, post("/holds/override", {{"nodes", nodes}, {"reason", reason}}));
   TRY(items, itemsOf(answer));
-  std::vector<app::PoolHold> out;
-  for (const auto& item : *items) {
-    TRY(hold, poolHoldFrom(item));
-    out.push_back(std::move(hold));
-  }
-  return out;
+  return madeOf(*items, poolHoldFrom);
 }
 
 Result<std::string> RemoteSite::principal() {
@@ -427,10 +408,8 @@ Result<app::RunEvents> RemoteSite::followRun(const std::string& id, std::int64_t
   TRY(answer, get(runPath(id) + "/events",
                   {{"after", std::to_string(after)}, {"limit", std::to_string(limit)}}));
   TRY(items, itemsOf(answer));
-  for (const auto& item : *items) {
-    TRY(event, eventFrom(item));
-    out.events.push_back(std::move(event));
-  }
+  TRY(events, madeOf(*items, eventFrom));
+  out.events = std::move(events);
   const auto next = answer.find("next");
   if (next == answer.end() || !next->is_number_integer())
     return fail(ErrorCode::Corrupt, where() + " does not say how the run goes on");

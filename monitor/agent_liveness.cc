@@ -2,6 +2,7 @@
 #include "monitor/agent_liveness.h"
 
 #include "base/json_input.h"
+#include "base/json_members.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/monitor.h"
 #include "lifecycle/model/fact_source.h"
@@ -25,11 +26,6 @@ json rowsOf(const Fact& fact) {
 
 bool isSilence(const json& row) {
   return row.is_object() && row.value("symptom", json()) == kSymptom;
-}
-
-std::string textOf(const json& row, const char* key) {
-  const auto found = row.find(key);
-  return found != row.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 /// The newest thing that its agent is known to have said. What silence itself has written is

@@ -2,6 +2,7 @@
 #include "monitor/eviction.h"
 
 #include "base/json_input.h"
+#include "base/json_members.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/monitor.h"
 #include "inventory/model/profile.h"
@@ -24,16 +25,6 @@ constexpr std::string_view kValid = "valid:";
 json evidenceOf(const Fact& fact) {
   auto parsed = jsonOrNone(fact.evidence, kKeptJson);
   return parsed.is_object() ? parsed : json::object();
-}
-
-std::string textOf(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-bool flagOf(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_boolean() && found->get<bool>();
 }
 
 std::optional<Exclusion> byQuarantine(const Subject& subject, const FactSet& facts) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/fabric/fabric_cables.h"
 
+#include "base/json_members.h"
+
 #include <algorithm>
 #include <map>
 
@@ -9,11 +11,6 @@ namespace {
 
 using fabric::Port;
 using nlohmann::json;
-
-std::string textOf(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 const json& arrayOf(const json& object, const char* name) {
   static const json none = json::array();

@@ -25,7 +25,7 @@ using inventory::NotificationReceiver;
 using nlohmann::json;
 using std::chrono::seconds;
 
-constexpr std::string_view kFacetPrefix = "notify.";
+constexpr std::string_view kPrefix = "notify.";  ///< of values in the store, and of facets
 constexpr seconds kLookInterval{5};
 constexpr seconds kFirstPause{5}, kLongestPause{300};  ///< after a refusal; doubled each time
 constexpr seconds kToldAfter{180};                     ///< of nothing but refusals: a finding
@@ -50,9 +50,6 @@ Result<io::TlsTrust> trustOf(const NotificationReceiver& receiver) {
               "this host has no list of certificate authorities: apt install ca-certificates, or "
               "name the receiver's own with ca: in the inventory");
 }
-
-/// Who it is, for people: paths and queries of webhooks hold secrets.
-std::string shown(const NotificationReceiver& receiver) { return shownUrl(receiver.url); }
 
 /// The secret may come from a command, which may hang: nobody else waits for it.
 Async<Secret> secretOf(const NotificationReceiver& receiver, Workers& workers) {
@@ -94,8 +91,8 @@ class Sender {
     if (!answer)
       co_return fail(answer.error().code(),
                      fmt::format("{} cannot be reached, or does not answer in time ({})",
-                                 shown(receiver_), toString(answer.error().code())));
-    co_return taken(*answer, shown(receiver_));
+                                 shownUrl(receiver_.url), toString(answer.error().code())));
+    co_return taken(*answer, shownUrl(receiver_.url));
   }
 
  private:
@@ -121,10 +118,10 @@ Async<Secret> keyOf(const NotificationReceiver& receiver, Workers& workers) {
   co_return webhookKey(secret);
 }
 
-std::string markKey(const std::string& name) { return "notify." + name; }
+std::string markKey(const std::string& name) { return std::string(kPrefix) + name; }
 
 lifecycle::FacetRef troubleFacet(const std::string& name) {
-  return {lifecycle::Subject::cluster(), FacetName(std::string(kFacetPrefix) + name)};
+  return {lifecycle::Subject::cluster(), FacetName(std::string(kPrefix) + name)};
 }
 
 // ---- webhooks
@@ -225,10 +222,13 @@ class WebhookDelivery final : public Delivery {
       for (const auto& event : events) {
         if (const auto message = messageOf(event, receiver_, services_.cluster.name)) {
           CO_TRY_OK(co_await send(*message, key));
-          mark.sequence = event.sequence;
-          if (++since_kept % kMessagesACommit == 0) CO_TRY_OK(keep(mark));
+          ++since_kept;
         }
         mark.sequence = event.sequence;
+        if (since_kept == kMessagesACommit) {
+          CO_TRY_OK(keep(mark));
+          since_kept = 0;
+        }
       }
       if (events.size() < kEventsAtOnce) co_return Result<void>();
     }
@@ -313,6 +313,18 @@ class Trouble {
   bool told_ = false, first_ = true;
 };
 
+/// Those of receivers that are declared no more.
+void clearTroubleOfOthers(const NotifierServices& services) {
+  const auto findings = services.store.findings(nullptr);
+  if (!findings) return;
+  for (const auto& finding : *findings) {
+    const auto& facet = finding.facet.facet.str();
+    if (finding.facet.subject.isCluster() && facet.starts_with(kPrefix) &&
+        !services.cluster.notifications.contains(facet.substr(kPrefix.size())))
+      (void)services.store.clearFindings(finding.facet);  // tried again at the next start
+  }
+}
+
 Task<void> notifyOne(NotifierServices services, std::string name,
                      const NotificationReceiver& receiver) {
   const auto delivery = makeDelivery(services, name, receiver);
@@ -336,18 +348,6 @@ std::unique_ptr<Delivery> makeDelivery(const NotifierServices& services, const s
   if (receiver.format == NotificationFormat::Alertmanager)
     return std::make_unique<AlertmanagerDelivery>(services, receiver);
   return std::make_unique<WebhookDelivery>(services, name, receiver);
-}
-
-/// Those of receivers that are declared no more.
-static void clearTroubleOfOthers(const NotifierServices& services) {
-  const auto findings = services.store.findings(nullptr);
-  if (!findings) return;
-  for (const auto& finding : *findings) {
-    const auto& facet = finding.facet.facet.str();
-    if (finding.facet.subject.isCluster() && facet.starts_with(kFacetPrefix) &&
-        !services.cluster.notifications.contains(facet.substr(kFacetPrefix.size())))
-      (void)services.store.clearFindings(finding.facet);  // tried again at the next start
-  }
 }
 
 Task<void> notifyReceivers(NotifierServices services) {

@@ -2,6 +2,7 @@
 #include "provision/storage/erase.h"
 
 #include "base/json_input.h"
+#include "base/json_members.h"
 #include "base/json_output.h"
 #include "provision/agent_task.h"
 #include "provision/facets.h"
@@ -44,19 +45,17 @@ constexpr seconds kEraseExpected{1800};
 std::string reportKey(const NodeName& node) { return "erase.report." + node.str(); }
 std::string completeValue(const std::string& id) { return "complete:" + id; }
 
-std::string text(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 Result<std::map<NodeName, EraseRequest>> parseRequests(const std::string& words) {
   std::map<NodeName, EraseRequest> requests;
   const json object = jsonOrNone(words, kKeptJson);
   if (!object.is_object())
     return fail(ErrorCode::Corrupt, "the erasure requests in the store are not a JSON object");
   for (const auto& [node, entry] : object.items()) {
-    EraseRequest request{
-        text(entry, "id"), text(entry, "serial"), {}, text(entry, "who"), text(entry, "reason")};
+    EraseRequest request{textOf(entry, "id"),
+                         textOf(entry, "serial"),
+                         {},
+                         textOf(entry, "who"),
+                         textOf(entry, "reason")};
     for (const json& disk : entry.value("disks", json::array()))
       if (disk.is_string()) request.disks.push_back(disk.get<std::string>());
     requests.emplace(NodeName(node), std::move(request));
@@ -91,7 +90,7 @@ Result<void> changeRequests(lifecycle::Store& store,
 /// "complete:ID", "incomplete:ID"; empty when there is no report of this request.
 std::string valueOf(const std::optional<std::string>& report, const std::string& id) {
   const json object = jsonOrNone(report.value_or("{}"), kKeptJson);
-  if (!object.is_object() || text(object, "request") != id) return {};
+  if (!object.is_object() || textOf(object, "request") != id) return {};
   const json inner = object.value("report", json::object());
   return inner.value("complete", false) ? completeValue(id) : "incomplete:" + id;
 }
@@ -227,12 +226,12 @@ class ErasePhase final : public Erasures {
     }
     std::vector<std::string> failed;
     for (const json& disk : report.value("disks", json::array())) {
-      if (!text(disk, "method").empty()) continue;
-      failed.push_back(text(disk, "disk"));
+      if (!textOf(disk, "method").empty()) continue;
+      failed.push_back(textOf(disk, "disk"));
       lifecycle::Finding finding;
       finding.facet = {Subject(node), facet(kErased)};
-      finding.text = fmt::format("{} of {} is NOT erased: {}", text(disk, "disk"), node.str(),
-                                 text(disk, "fault"));
+      finding.text = fmt::format("{} of {} is NOT erased: {}", textOf(disk, "disk"), node.str(),
+                                 textOf(disk, "fault"));
       finding.evidence = jsonText(disk);
       finding.what_to_do =
           "this disk still holds data: take it out and destroy it, or repair what is wrong and run "
@@ -399,17 +398,17 @@ std::string erasureText(const std::string& words) {
   const json object = jsonOrNone(words, kKeptJson);
   if (!object.is_object()) return "the report cannot be read\n";
   const json report = object.value("report", json::object());
-  std::string out = fmt::format("{} ({}), {}, asked by {}: {}\n", text(object, "node"),
-                                text(report, "node_serial"), text(object, "ended"),
-                                text(object, "who"), text(object, "reason"));
+  std::string out = fmt::format("{} ({}), {}, asked by {}: {}\n", textOf(object, "node"),
+                                textOf(report, "node_serial"), textOf(object, "ended"),
+                                textOf(object, "who"), textOf(object, "reason"));
   for (const json& disk : report.value("disks", json::array())) {
-    const bool erased = !text(disk, "method").empty();
+    const bool erased = !textOf(disk, "method").empty();
     out += fmt::format(
-        "  {:<44} {}\n", text(disk, "disk"),
+        "  {:<44} {}\n", textOf(disk, "disk"),
         erased ? fmt::format("erased by {} ({}), {} places read back, {:.0f} s",
-                             text(disk, "method"), text(disk, "level"),
+                             textOf(disk, "method"), textOf(disk, "level"),
                              disk.value("places_checked", 0), disk.value("seconds", 0.0))
-               : "NOT ERASED: " + text(disk, "fault"));
+               : "NOT ERASED: " + textOf(disk, "fault"));
     for (const json& tried : disk.value("tried", json::array()))
       out += fmt::format("      tried {}\n", tried.is_string() ? tried.get<std::string>() : "");
   }
