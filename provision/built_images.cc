@@ -2,7 +2,9 @@
 #include "provision/built_images.h"
 
 #include "inventory/model/cluster.h"
+#include "inventory/model/images.h"
 #include "provision/facets.h"
+#include "provision/images/image_store.h"
 
 #include <fmt/format.h>
 

@@ -2,16 +2,18 @@
 // The images that the inventory declares, as far as they are built: found once, and kept.
 #pragma once
 
+#include "base/architecture.h"
 #include "base/result.h"
 #include "inventory/model/fwd.h"
-#include "inventory/model/images.h"
-#include "provision/images/image_store.h"
+#include "provision/images/packed_image.h"
 
 #include <map>
 #include <set>
 #include <string>
 
 namespace muster::provision {
+
+class ImageStore;
 
 class BuiltImages {
  public:

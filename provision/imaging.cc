@@ -2,6 +2,7 @@
 #include "provision/imaging.h"
 
 #include "inventory/model/cluster.h"
+#include "inventory/model/images.h"
 #include "inventory/model/networks.h"
 #include "inventory/model/node_network.h"
 #include "inventory/model/profile.h"
