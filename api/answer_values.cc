@@ -255,7 +255,8 @@ Result<lifecycle::Run> runFrom(const json& source) {
   out.ordered_by = read.text("ordered_by");
   out.worked_on_by = read.text("worked_on_by");
   Members by(read.object("asked_by", kMostItems), "run.asked_by");
-  out.asked_by = {by.text("principal"), by.text("way"), by.text("address")};
+  out.asked_by = {by.text("principal"), by.text("way"), by.text("address"),
+                  by.text("person", kOptional)};
   if (const auto good = by.finish(); !good) read.take(good.error());
   out.asked_at = read.time("asked_at");
   out.inventory_digest = read.text("inventory_digest");
@@ -272,7 +273,7 @@ Result<lifecycle::Run> runFrom(const json& source) {
   out.approvals_needed = read.count("approvals_needed");
   out.approvals = read.items("approvals", [](const json& each) -> Result<RunApproval> {
     Members member(each, "run.approval");
-    RunApproval approval{{member.text("principal"), "", ""},
+    RunApproval approval{{member.text("principal"), "", "", member.text("person", kOptional)},
                          member.time("at"),
                          member.text("plan_hash"),
                          member.flag("confirmation")};
@@ -289,6 +290,12 @@ Result<lifecycle::Run> runFrom(const json& source) {
                      {}};
     return member.as(std::move(made));
   });
+  if (const auto* erase = read.field("erase", kOptional)) {
+    Members member(*erase, "run.erase");
+    out.erase.disks = member.texts("disks");
+    out.erase.reason = member.text("reason");
+    if (const auto good = member.finish(); !good) read.take(good.error());
+  }
   out.waits_until = read.time("waits_until", kOptional);
   Members progress(read.object("progress", kMostItems), "run.progress");
   out.progress = {progress.count("rounds"), progress.count("planned"), progress.count("done"),
