@@ -30,7 +30,7 @@ for package in muster muster-agent muster-checks; do
   fi
 done
 chroot "$root" sh -c 'export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && apt-get install -y -qq --no-install-recommends systemd-sysv dbus \
-  systemd-standalone-sysusers- /before/*.deb' >"$work/apt" 2>&1 || { tail -20 "$work/apt"; exit 1; }
+  systemd-standalone-sysusers- /before/*.deb && apt-get install -y -qq --no-install-recommends --download-only /packages/*.deb' >"$work/apt" 2>&1 || { tail -20 "$work/apt"; exit 1; }
 cat >"$root/usr/local/bin/probe" <<'PROBE'
 #!/bin/sh
 exec >/probe.out 2>&1
