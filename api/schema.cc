@@ -334,16 +334,24 @@ void addFabric(json& out) {
 
 json run() {
   const auto by = object({{"principal", kText}, {"way", kText}, {"address", kText}});
-  const auto approval =
-      object({{"principal", kText}, {"at", kTime}, {"plan_hash", kText}, {"confirmation", kFlag}});
+  const auto approval = object({{"principal", kText},
+                                {"way", kText},
+                                {"address", kText},
+                                {"at", kTime},
+                                {"plan_hash", kText},
+                                {"confirmation", kFlag}});
   const auto stamp = object({{"state", kText}, {"reason", kText}, {"at", kTime}, {"by", kText}});
   const auto overridden = object({{"principal", kText},
+                                  {"way", kText},
+                                  {"address", kText},
                                   {"at", kTime},
                                   {"plan_hash", kText},
                                   {"against", kText},
                                   {"reason", kText},
-                                  {"acknowledged_by", kText}});
-  json out = object({{"id", kText}, {"kind", kText}, {"nodes", kText}, {"confirm", kFlag}});
+                                  {"acknowledged_by", kText},
+                                  {"acknowledged_at", kTime, kOptional}});
+  json out = object(
+      {{"id", kText}, {"kind", kText}, {"nodes", kText}, {"confirm", kFlag}, {"command", kText}});
   for (const auto* name : {"after_restart", "state", "reason", "text", "order", "ordered_by",
                            "worked_on_by", "inventory_digest", "plan_hash", "subjects"})
     out["properties"][name] = kText;
@@ -361,8 +369,10 @@ json run() {
                             {"last_event", kInteger}});
   out["required"] = json::array();
   for (const auto& [name, schema] : out["properties"].items()) out["required"].push_back(name);
-  out["properties"].update(
-      {{"planned_at", kTime}, {"waits_until", kTime}, {"impact", planImpact()}});
+  out["properties"].update({{"planned_at", kTime},
+                            {"waits_until", kTime},
+                            {"unreadable", kText},
+                            {"impact", planImpact()}});
   return out;
 }
 

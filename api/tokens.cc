@@ -14,7 +14,6 @@
 namespace muster::api {
 namespace {
 
-constexpr std::string_view kPrefix = "muster_";
 constexpr std::size_t kSecretBytes = 32;
 constexpr std::size_t kIdBytes = 6;
 constexpr std::size_t kMaxNameBytes = 64;
@@ -130,7 +129,7 @@ Result<CreatedToken> Tokens::create(const TokenRequest& request, const std::stri
         return fail(ErrorCode::InvalidInput,
                     "a scope names pools and racks; an empty name is of none");
   CreatedToken out;
-  out.secret = std::string(kPrefix) + io::randomToken(kSecretBytes);
+  out.secret = std::string(kTokenPrefix) + io::randomToken(kSecretBytes);
   out.token = {io::toHex(io::randomBytes(kIdBytes)),
                request.name,
                request.role,
@@ -187,7 +186,7 @@ TokenTable::TokenTable(const std::vector<Token>& tokens) {
 }
 
 const Token* TokenTable::find(std::string_view secret, WallTime now) const {
-  if (by_hash_.empty() || secret.size() > kMaxSecretBytes || !secret.starts_with(kPrefix))
+  if (by_hash_.empty() || secret.size() > kMaxSecretBytes || !secret.starts_with(kTokenPrefix))
     return nullptr;
   const auto found = by_hash_.find(io::sha256Hex(secret));
   return found == by_hash_.end() || found->second.expires_at <= now ? nullptr : &found->second;
