@@ -5,6 +5,7 @@
 #include "agent/core/agent.h"
 #include "agent/core/agent_clock.h"
 #include "agent/tasks/erase_disks.h"
+#include "agent/tasks/fit_command.h"
 #include "agent/tasks/health.h"
 #include "agent/tasks/tasks.h"
 #include "agent/tasks/tool_command.h"
@@ -42,6 +43,8 @@ struct Arguments {
   std::string cmdline;
   std::string state;
   std::string tool;
+  bool fit = false;
+  FitCommand fit_command;
   bool version = false;
 };
 
@@ -58,6 +61,14 @@ std::optional<Arguments> parse(int argc, char** argv) {
       arguments.state = argv[++i];
     } else if (word == "tool" && has_next) {
       arguments.tool = argv[++i];
+    } else if (word == "fit") {
+      arguments.fit = true;
+    } else if (arguments.fit && word == "--drain") {
+      arguments.fit_command.drain = true;
+    } else if (arguments.fit && word == "--prolog") {
+      arguments.fit_command.prolog = true;
+    } else if (arguments.fit && word == "--root" && has_next) {
+      arguments.fit_command.root = argv[++i];
     } else if (word == "--version") {
       arguments.version = true;
     } else {
@@ -182,6 +193,7 @@ int run(int argc, char** argv) {
   auto arguments = parse(argc, argv);
   if (!arguments) {
     std::cerr << "usage: muster-agent [--config FILE | --cmdline FILE] [--state FOLDER]\n"
+                 "       muster-agent fit [--drain] [--prolog]\n"
                  "       muster-agent tool nvml-driver|gpus|checks|rdma-pair\n"
                  "       muster-agent --version\n";
     return 2;
@@ -190,6 +202,7 @@ int run(int argc, char** argv) {
     std::cout << "muster-agent " << kAgentVersion << ", glibc " << gnu_get_libc_version() << "\n";
     return 0;
   }
+  if (arguments->fit) return runFit(arguments->fit_command);
   if (!arguments->tool.empty()) return runToolCommand(arguments->tool);
   startLog({}, LogLevel::Info);
   auto options = optionsFrom(*arguments);

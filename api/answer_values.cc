@@ -245,6 +245,7 @@ Result<lifecycle::Run> runFrom(const json& source) {
   out.kind = read.word("kind", parseRunKind);
   out.apply.nodes = read.text("nodes");
   out.apply.confirm = read.flag("confirm");
+  out.apply.command = read.text("command", kOptional);
   out.after_restart = read.word("after_restart", parseAfterRestart);
   out.state = read.word("state", parseRunState);
   out.reason = read.word("reason", parseRunReason);
@@ -273,7 +274,8 @@ Result<lifecycle::Run> runFrom(const json& source) {
   out.approvals_needed = read.count("approvals_needed");
   out.approvals = read.items("approvals", [](const json& each) -> Result<RunApproval> {
     Members member(each, "run.approval");
-    RunApproval approval{{member.text("principal"), "", "", member.text("person", kOptional)},
+    RunApproval approval{{member.text("principal"), member.text("way", kOptional),
+                          member.text("address", kOptional), member.text("person", kOptional)},
                          member.time("at"),
                          member.text("plan_hash"),
                          member.flag("confirmation")};
@@ -281,13 +283,14 @@ Result<lifecycle::Run> runFrom(const json& source) {
   });
   out.overrides = read.items("overrides", [](const json& each) -> Result<RunOverride> {
     Members member(each, "run.override");
-    RunOverride made{{member.text("principal"), "", ""},
+    RunOverride made{{member.text("principal"), member.text("way", kOptional),
+                      member.text("address", kOptional)},
                      member.time("at"),
                      member.text("plan_hash"),
                      member.word("against", parseRunReason),
                      member.text("reason"),
                      member.text("acknowledged_by"),
-                     {}};
+                     member.time("acknowledged_at", kOptional)};
     return member.as(std::move(made));
   });
   if (const auto* erase = read.field("erase", kOptional)) {
@@ -297,6 +300,7 @@ Result<lifecycle::Run> runFrom(const json& source) {
     if (const auto good = member.finish(); !good) read.take(good.error());
   }
   out.waits_until = read.time("waits_until", kOptional);
+  out.unreadable = read.text("unreadable", kOptional);
   Members progress(read.object("progress", kMostItems), "run.progress");
   out.progress = {progress.count("rounds"), progress.count("planned"), progress.count("done"),
                   progress.count("failed"), progress.count("blocked"), progress.count("skipped"),

@@ -46,12 +46,15 @@ class EventSubscription {
   ~EventSubscription() { std::erase(hub_->clients_, this); }
 
   void wake() { timer_.cancel(); }
+  /// Its place is one of a log that is gone.
+  void beginAnew() { begins_anew_ = true; }
 
   Task<std::optional<std::string>> next() {
     if (!std::exchange(greeted_, true)) co_return std::string(kGreeting);
     auto heartbeat_at = Steady::now() + kHeartbeatPeriod;
     while (Steady::now() < ends_at_) {
       if (hub_->last_ >= 0) {
+        if (std::exchange(begins_anew_, false)) after_.reset();
         if (!after_) after_ = hub_->last_;
         if (auto text = co_await missed(); !text.empty()) {
           if (may_go_on_ && !may_go_on_()) co_return std::nullopt;
@@ -103,7 +106,7 @@ class EventSubscription {
   std::optional<std::int64_t> after_;
   std::function<bool(const std::string&)> wanted_;
   std::function<bool()> may_go_on_;
-  bool greeted_ = false;
+  bool greeted_ = false, begins_anew_ = false;
   Steady::time_point ends_at_ = Steady::now() + kStreamLife;
 };
 
@@ -125,11 +128,17 @@ Task<void> EventHub::run() {
 Task<void> EventHub::poll() {
   auto found = std::make_shared<Result<std::vector<lifecycle::Event>>>();
   const auto after = last_;
-  std::function<void(SiteReader&)> look = [found, after](SiteReader& reader) {
+  auto store = std::make_shared<std::uint64_t>(store_number_);
+  std::function<void(SiteReader&)> look = [found, after, store](SiteReader& reader) {
+    *store = reader.storeNumber();
     *found = after < 0 ? reader.store().lastEvents(1, nullptr)
                        : reader.store().events(after, kPollLimit, nullptr);
   };
   co_await on_reader_(std::move(look));
+  if (std::exchange(store_number_, *store) != *store) {
+    beginAnew();
+    co_return;
+  }
   if (!*found) {
     if (!std::exchange(failing_, true))  // said once for each time that it is so
       logWarning("api", "the log could not be read: {}", found->error().str());
@@ -143,6 +152,13 @@ Task<void> EventHub::poll() {
     frames.clear();
   }
   publish(std::move(frames));
+}
+
+void EventHub::beginAnew() {
+  kept_.clear();
+  last_ = -1;
+  kept_after_ = 0;
+  for (auto* client : clients_) client->beginAnew();
 }
 
 Task<EventHub::Frames> EventHub::read(std::int64_t after) {

@@ -61,6 +61,7 @@ class EventHub : public std::enable_shared_from_this<EventHub> {
   using Frames = std::vector<std::shared_ptr<const Frame>>;
 
   Task<void> poll();
+  void beginAnew();
   /// Behind a place that is older than what is kept here.
   Task<Frames> read(std::int64_t after);
   void publish(Frames frames);
@@ -71,6 +72,7 @@ class EventHub : public std::enable_shared_from_this<EventHub> {
   std::int64_t last_ = -1;       ///< newest that is known; -1: the store was not asked yet
   std::int64_t kept_after_ = 0;  ///< all that came later is in kept_
   bool failing_ = false;
+  std::uint64_t store_number_ = 0;  ///< whose log this is
   std::vector<EventSubscription*> clients_;
 };
 

@@ -4,6 +4,7 @@
 #include "app/runs/runs.h"
 
 #include "api/answers.h"
+#include "api/run_json.h"
 #include "api/schema.h"
 #include "base/json_input.h"
 #include "lifecycle/model/json.h"
@@ -22,82 +23,6 @@ constexpr std::int64_t kAnySequence = std::int64_t{1} << 53;
 const Field kId{"id", Kind::Text, "A run", true};
 const Field kPlanHash{"plan_hash", Kind::Text, "The plan that is meant: Run's own", true};
 
-nlohmann::json approvalsJson(const Run& run) {
-  auto out = nlohmann::json::array();
-  for (const auto& each : run.approvals)
-    out.push_back({{"principal", each.by.principal},
-                   {"person", personOf(each.by)},
-                   {"at", muster::toString(each.at)},
-                   {"plan_hash", each.plan_hash},
-                   {"confirmation", each.confirmation}});
-  return out;
-}
-
-nlohmann::json overridesJson(const Run& run) {
-  auto out = nlohmann::json::array();
-  for (const auto& each : run.overrides)
-    out.push_back({{"principal", each.by.principal},
-                   {"at", muster::toString(each.at)},
-                   {"plan_hash", each.plan_hash},
-                   {"against", toString(each.against)},
-                   {"reason", each.reason},
-                   {"acknowledged_by", each.acknowledged_by}});
-  return out;
-}
-
-nlohmann::json toJson(const Run& run) {
-  auto stamps = nlohmann::json::array();
-  for (const auto& each : run.stamps)
-    stamps.push_back({{"state", toString(each.state)},
-                      {"reason", toString(each.reason)},
-                      {"at", muster::toString(each.at)},
-                      {"by", each.by}});
-  const auto& progress = run.progress;
-  nlohmann::json out = {{"id", run.id},
-                        {"kind", toString(run.kind)},
-                        {"nodes", run.apply.nodes},
-                        {"confirm", run.apply.confirm},
-                        {"after_restart", toString(run.after_restart)},
-                        {"state", toString(run.state)},
-                        {"reason", toString(run.reason)},
-                        {"text", run.unreadable.empty() ? run.text : run.unreadable},
-                        {"is_over", isEnd(run.state)},
-                        {"order", toString(run.order)},
-                        {"ordered_by", run.ordered_by},
-                        {"asked_by",
-                         {{"principal", run.asked_by.principal},
-                          {"person", personOf(run.asked_by)},
-                          {"way", run.asked_by.way},
-                          {"address", run.asked_by.address}}},
-                        {"asked_at", muster::toString(run.asked_at)},
-                        {"changed_at", muster::toString(run.changedAt())},
-                        {"worked_on_by", run.worked_on_by},
-                        {"inventory_digest", run.inventory_digest},
-                        {"plan_hash", run.plan_hash},
-                        {"subjects", run.subjects},
-                        {"approvals_needed", run.approvals_needed},
-                        {"approvals", approvalsJson(run)},
-                        {"overrides", overridesJson(run)},
-                        {"progress",
-                         {{"rounds", progress.rounds},
-                          {"planned", progress.planned},
-                          {"done", progress.done},
-                          {"failed", progress.failed},
-                          {"blocked", progress.blocked},
-                          {"skipped", progress.skipped},
-                          {"held", progress.held}}},
-                        {"problems", run.problems},
-                        {"stamps", std::move(stamps)},
-                        {"first_event", run.first_event},
-                        {"last_event", run.last_event}};
-  if (run.planned_at != WallTime{}) out["planned_at"] = muster::toString(run.planned_at);
-  if (run.waits_until != WallTime{}) out["waits_until"] = muster::toString(run.waits_until);
-  if (run.impact) out["impact"] = impactJson(*run.impact);
-  if (run.kind == lifecycle::RunKind::Erase)
-    out["erase"] = {{"disks", run.erase.disks}, {"reason", run.erase.reason}};
-  return out;
-}
-
 lifecycle::RunActor actorOf(const Call& call) {
   return {call.identity.principal, std::string(toString(call.identity.way)), call.address,
           call.identity.person, call.identity.issuer};
@@ -111,7 +36,7 @@ Reply runs(SiteReader& reader, const Call& call) {
                                     .limit = limit,
                                     .before = call.integer("cursor", 0)}));
   auto items = nlohmann::json::array();
-  for (const auto& run : found) items.push_back(toJson(run));
+  for (const auto& run : found) items.push_back(runJson(run));
   Answer out{200, {{"items", std::move(items)}}};
   if (found.size() == limit) out.body["next"] = std::to_string(found.back().first_event);
   return out;
@@ -120,7 +45,7 @@ Reply runs(SiteReader& reader, const Call& call) {
 Reply run(SiteReader& reader, const Call& call) {
   TRY(store, app::openRunStore(reader.options()));
   TRY(found, app::readRun(*store, call.text("id")));
-  return Answer{200, toJson(found)};
+  return Answer{200, runJson(found)};
 }
 
 Reply plan(SiteReader& reader, const Call& call) {
@@ -196,7 +121,7 @@ Reply submit(SiteReader& reader, const Call& call) {
   request.idempotency_key = call.idempotency_key;
   TRY(store, app::openRunStore(reader.options()));
   TRY(made, app::submitRun(*store, request, actorOf(call), reader.now()));
-  return Answer{202, toJson(made), {{"Location", std::string(kBasePath) + "/runs/" + made.id}}};
+  return Answer{202, runJson(made), {{"Location", std::string(kBasePath) + "/runs/" + made.id}}};
 }
 
 using Order = Result<Run> (*)(lifecycle::RunStore&, const std::string&, const lifecycle::RunActor&,
@@ -208,7 +133,7 @@ Act ordered(Order order) {
   return [order](SiteReader& reader, const Call& call) -> Reply {
     TRY(store, app::openRunStore(reader.options()));
     TRY(run, order(*store, call.text("id"), actorOf(call), reader.now()));
-    return Answer{200, toJson(run)};
+    return Answer{200, runJson(run)};
   };
 }
 
@@ -216,7 +141,7 @@ Act said(Word word) {
   return [word](SiteReader& reader, const Call& call) -> Reply {
     TRY(store, app::openRunStore(reader.options()));
     TRY(run, word(*store, call.text("id"), call.text("plan_hash"), actorOf(call), reader.now()));
-    return Answer{200, toJson(run)};
+    return Answer{200, runJson(run)};
   };
 }
 
@@ -224,7 +149,7 @@ Reply overridden(SiteReader& reader, const Call& call) {
   TRY(store, app::openRunStore(reader.options()));
   TRY(run, app::overrideRun(*store, call.text("id"), call.text("plan_hash"), call.text("reason"),
                             actorOf(call), reader.now()));
-  return Answer{200, toJson(run)};
+  return Answer{200, runJson(run)};
 }
 
 }  // namespace

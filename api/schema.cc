@@ -337,6 +337,8 @@ json run() {
   const auto by = object(
       {{"principal", kText}, {"way", kText}, {"address", kText}, {"person", kText, kOptional}});
   const auto approval = object({{"principal", kText},
+                                {"way", kText},
+                                {"address", kText},
                                 {"person", kText, kOptional},
                                 {"at", kTime},
                                 {"plan_hash", kText},
@@ -344,12 +346,16 @@ json run() {
   const auto erase = object({{"disks", kTexts}, {"reason", kText}});
   const auto stamp = object({{"state", kText}, {"reason", kText}, {"at", kTime}, {"by", kText}});
   const auto overridden = object({{"principal", kText},
+                                  {"way", kText},
+                                  {"address", kText},
                                   {"at", kTime},
                                   {"plan_hash", kText},
                                   {"against", kText},
                                   {"reason", kText},
-                                  {"acknowledged_by", kText}});
-  json out = object({{"id", kText}, {"kind", kText}, {"nodes", kText}, {"confirm", kFlag}});
+                                  {"acknowledged_by", kText},
+                                  {"acknowledged_at", kTime, kOptional}});
+  json out = object(
+      {{"id", kText}, {"kind", kText}, {"nodes", kText}, {"confirm", kFlag}, {"command", kText}});
   for (const auto* name : {"after_restart", "state", "reason", "text", "order", "ordered_by",
                            "worked_on_by", "inventory_digest", "plan_hash", "subjects"})
     out["properties"][name] = kText;
@@ -367,8 +373,11 @@ json run() {
                             {"last_event", kInteger}});
   out["required"] = json::array();
   for (const auto& [name, schema] : out["properties"].items()) out["required"].push_back(name);
-  out["properties"].update(
-      {{"planned_at", kTime}, {"waits_until", kTime}, {"impact", planImpact()}, {"erase", erase}});
+  out["properties"].update({{"planned_at", kTime},
+                            {"waits_until", kTime},
+                            {"unreadable", kText},
+                            {"impact", planImpact()},
+                            {"erase", erase}});
   return out;
 }
 

@@ -34,6 +34,8 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kLookPeriod{1};  ///< at the store's tokens
+/// Between looks at them for tokens that are not known.
+constexpr std::chrono::milliseconds kExtraLookPeriod{100};
 constexpr std::chrono::hours kCertificateLife{24 * 365};
 constexpr std::size_t kMaxConnections = 4'096;
 constexpr std::size_t kMaxConnectionsPerAddress = 2'048;  ///< or user: a page holds one for events
@@ -71,11 +73,15 @@ struct ApiServer::State {
   std::shared_ptr<const TokenTable> tokens = std::make_shared<const TokenTable>();
   std::vector<std::unique_ptr<io::HttpServer>> servers;
   std::uint16_t port = 0;
+  std::string token_trouble;  ///< as it was said last
+  Steady::time_point extra_look_at{};
   std::atomic<Steady::rep> answered_at{Steady::now().time_since_epoch().count()};
   std::thread thread;
 
   Task<void> onReader(std::function<void(SiteReader&)> work);
+  Task<void> refreshTokens();
   Task<void> lookAtTokens();
+  Task<void> lookForToken(io::ServerRequest head);
   Task<io::ServerResponse> handle(const ApiRoute& route, io::ServerRequest request);
   Task<io::ServerResponse> stream(const ApiRoute& route, io::ServerRequest request);
   Task<io::ServerResponse> unknown(io::ServerRequest request);
@@ -100,25 +106,40 @@ Task<void> ApiServer::State::onReader(std::function<void(SiteReader&)> work) {
   (void)co_await offload<bool>(readers, std::move(job));
 }
 
+Task<void> ApiServer::State::refreshTokens() {
+  auto found = std::make_shared<Result<std::shared_ptr<const TokenTable>>>();
+  std::function<void(SiteReader&)> look = [found](SiteReader& site) {
+    site.reopenIfReplaced();
+    *found = site.changedTokens();
+  };
+  co_await onReader(std::move(look));
+  const auto failed = *found ? std::string() : found->error().str();
+  if (failed != token_trouble && !failed.empty())
+    logWarning("api", "the tokens could not be read: {}", failed);
+  token_trouble = failed;  // once for each time that it is so
+  if (*found && **found) tokens = std::move(**found);
+}
+
 /// Keeps the table of tokens as the store has it, and shows that both threads work.
 Task<void> ApiServer::State::lookAtTokens() {
   asio::steady_timer timer(io);
-  std::string said;
   while (true) {
-    auto found = std::make_shared<Result<std::shared_ptr<const TokenTable>>>();
-    std::function<void(SiteReader&)> look = [found](SiteReader& site) {
-      *found = site.changedTokens();
-    };
-    co_await onReader(std::move(look));
-    const auto failed = *found ? std::string() : found->error().str();
-    if (failed != said && !failed.empty())
-      logWarning("api", "the tokens could not be read: {}", failed);
-    said = failed;  // once for each time that it is so
-    if (*found && **found) tokens = std::move(**found);
+    co_await refreshTokens();
     answered_at = Steady::now().time_since_epoch().count();
     timer.expires_after(kLookPeriod);
     co_await timer.async_wait(asio::use_awaitable);
   }
+}
+
+/// A token that is not known may have been made a moment ago, beside this process. Who guesses
+/// gets one look of the store in kExtraLookPeriod for all guesses together.
+Task<void> ApiServer::State::lookForToken(io::ServerRequest head) {
+  const auto secret = shownToken(head);
+  if (!secret.starts_with(kTokenPrefix) || tokens->find(secret, SystemClock().now())) co_return;
+  const auto now = Steady::now();
+  if (now < extra_look_at + kExtraLookPeriod) co_return;
+  extra_look_at = now;
+  co_await refreshTokens();
 }
 
 /// Nothing: nobody that is known. A token that does not count is no reason to take the socket's
@@ -230,6 +251,9 @@ Task<io::ServerResponse> ApiServer::State::unknown(io::ServerRequest request) {
 
 std::vector<io::Route> ApiServer::State::ioRoutes() {
   std::vector<io::Route> out;
+  const auto fresh_tokens = [this](io::ServerRequest head) {
+    return lookForToken(std::move(head));
+  };
   for (const auto& route : routes) {
     const bool at_root = route.reach == Reach::Anybody || route.path == "/metrics";
     out.push_back({std::string(route.method), (at_root ? "" : std::string(kBasePath)) + route.path,
@@ -237,12 +261,14 @@ std::vector<io::Route> ApiServer::State::ioRoutes() {
                      return route.is_stream ? stream(route, std::move(request))
                                             : handle(route, std::move(request));
                    },
-                   [this, &route](const io::ServerRequest& head) { return admit(&route, head); }});
+                   [this, &route](const io::ServerRequest& head) { return admit(&route, head); },
+                   fresh_tokens});
   }
   for (const auto* method : {"POST", "DELETE"})
     out.push_back({std::string(method), std::string(kBasePath) + std::string(kSessionPath),
                    [this](io::ServerRequest request) { return session(std::move(request)); },
-                   [this](const io::ServerRequest& head) { return admit(nullptr, head); }});
+                   [this](const io::ServerRequest& head) { return admit(nullptr, head); },
+                   fresh_tokens});
   out.push_back({"*", std::string(kBasePath) + "/",
                  [this](io::ServerRequest request) { return unknown(std::move(request)); },
                  [this](const io::ServerRequest& head) { return admit(nullptr, head); }});

@@ -71,6 +71,15 @@ Result<Site> named(const app::Options& options) {
     remote.ca_pem = std::move(ca);
     remote.url = std::string(at);
     while (remote.url.ends_with('/')) remote.url.pop_back();
+  } else if (at.find(':') == std::string_view::npos &&
+             (at.size() != options.server.size() || at.find('/') != std::string_view::npos ||
+              at.ends_with(".sock"))) {
+    std::error_code unknown;
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("\"{}\" is a relative path, which means another socket in each folder; "
+                            "write it from the root on: {}",
+                            options.server,
+                            std::filesystem::absolute(at, unknown).lexically_normal().string()));
   } else {
     return fail(ErrorCode::InvalidInput,
                 fmt::format("\"{}\" is no server; write https://HOST:PORT, or the path of its "

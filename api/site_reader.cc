@@ -8,10 +8,12 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/profile.h"
 #include "lifecycle/rollout/overlay.h"
+#include "lifecycle/store/store_loss.h"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace muster::api {
 namespace {
@@ -141,6 +143,40 @@ Result<std::optional<Identity>> SiteReader::identify(const io::PeerCredentials& 
   auto identity = access.identify(peer);
   peers_[key] = {identity, now + kPeerLife};
   return identity;
+}
+
+bool SiteReader::reopenIfReplaced() {
+  const auto loss = lifecycle::storeLoss(*store_);
+  if (!loss) return false;
+  const auto say = [&](const std::string& words) {
+    if (!std::exchange(loss_said_, true)) logWarning("api", "{}", words);
+  };
+  if (!app::storeExists(options_)) {
+    say("the store was deleted under this server, which answers nothing until there is one again: "
+        "muster restore, or start it anew");
+    return false;
+  }
+  auto opened = app::openStoreForWriting(options_);
+  if (!opened) {
+    say(fmt::format("the store was replaced under this server, and cannot be opened: {}",
+                    opened.error().str()));
+    return false;
+  }
+  fleet_.reset();
+  session_.reset();
+  session_failed_.reset();
+  look_again_ = {};
+  rollouts_.clear();
+  tokens_text_.reset();
+  // Closing it would tidy up files that are another's by now.
+  (void)store_.release();  // NOLINT(bugprone-unused-return-value)
+  store_ = std::move(*opened);
+  ++store_number_;
+  loss_said_ = false;
+  logWarning("api",
+             "the store was replaced under this server (a backup was restored?): it answers from "
+             "the new one from now on");
+  return true;
 }
 
 Result<std::shared_ptr<const TokenTable>> SiteReader::changedTokens() {

@@ -67,6 +67,12 @@ class SiteReader {
 
   /// Errors: Denied (the access file cannot be trusted)
   Result<std::optional<Identity>> identify(const io::PeerCredentials& peer);
+  /// A store that was deleted or replaced beneath this process (a restored backup) is opened anew,
+  /// and everything that was known is forgotten. Not while there is none: a new one is nobody's
+  /// wish then. Returns whether it was.
+  bool reopenIfReplaced();
+  /// Of the store that is open; another one has another.
+  std::uint64_t storeNumber() const { return store_number_; }
   /// The tokens of the store as they are now; null: as they were at the last call.
   Result<std::shared_ptr<const TokenTable>> changedTokens();
 
@@ -83,6 +89,8 @@ class SiteReader {
   app::Options options_;
   std::filesystem::path access_file_;
   std::unique_ptr<lifecycle::Store> store_;
+  std::uint64_t store_number_ = 0;
+  bool loss_said_ = false;
   std::unique_ptr<app::Session> session_;
   std::string rollouts_;  ///< overlaysMark of the session
   std::optional<Error> session_failed_;

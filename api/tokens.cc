@@ -14,8 +14,7 @@
 namespace muster::api {
 namespace {
 
-constexpr std::string_view kPrefix = "muster_";
-constexpr std::string_view kTokenPrefix = "token:";  ///< of a principal
+constexpr std::string_view kPrincipalPrefix = "token:";  ///< of a principal that a token is
 constexpr std::size_t kSecretBytes = 32;
 constexpr std::size_t kIdBytes = 6;
 constexpr std::size_t kMaxNameBytes = 64;
@@ -116,9 +115,9 @@ Result<std::vector<Token>> tokensFromText(std::string_view text) {
   // Of an older muster that names a token as the maker: the person behind that one.
   for (auto& token : out)
     for (auto* name : {&token.owner, &token.issuer})
-      for (std::size_t step = 0; name->starts_with(kTokenPrefix) && step < out.size(); ++step) {
+      for (std::size_t step = 0; name->starts_with(kPrincipalPrefix) && step < out.size(); ++step) {
         const auto made_by =
-            std::ranges::find(out, name->substr(kTokenPrefix.size()), &Token::name);
+            std::ranges::find(out, name->substr(kPrincipalPrefix.size()), &Token::name);
         if (made_by == out.end()) break;
         *name = made_by->owner;
       }
@@ -156,7 +155,7 @@ Result<CreatedToken> Tokens::create(const TokenRequest& request, const TokenIssu
         return fail(ErrorCode::InvalidInput,
                     "a scope names pools and racks; an empty name is of none");
   CreatedToken out;
-  out.secret = std::string(kPrefix) + io::randomToken(kSecretBytes);
+  out.secret = std::string(kTokenPrefix) + io::randomToken(kSecretBytes);
   out.token = {io::toHex(io::randomBytes(kIdBytes)),
                request.name,
                request.role,
@@ -215,7 +214,7 @@ TokenTable::TokenTable(const std::vector<Token>& tokens) {
 }
 
 const Token* TokenTable::find(std::string_view secret, WallTime now) const {
-  if (by_hash_.empty() || secret.size() > kMaxSecretBytes || !secret.starts_with(kPrefix))
+  if (by_hash_.empty() || secret.size() > kMaxSecretBytes || !secret.starts_with(kTokenPrefix))
     return nullptr;
   const auto found = by_hash_.find(io::sha256Hex(secret));
   return found == by_hash_.end() || found->second.expires_at <= now ? nullptr : &found->second;

@@ -13,6 +13,7 @@
 
 namespace muster::api {
 
+inline constexpr std::string_view kTokenPrefix = "muster_";
 inline constexpr std::size_t kMaxTokens = 1'000;
 inline constexpr int kMaxTokenHours = 24 * 366;
 

@@ -76,6 +76,22 @@ bool take(std::string_view& text, char what) {
   return true;
 }
 
+bool isCapital(char c) { return c >= 'A' && c <= 'Z'; }
+
+/// Every part of a name of the database begins with a capital. So these are none: "localtime" and
+/// "posixrules" (what the machine is set to), "right/…" (which counts leap seconds), and paths.
+bool isZoneName(std::string_view name) {
+  if (name.empty() || name.size() > kMaxNameBytes) return false;
+  char before = '/';
+  for (const char c : name) {
+    const bool is_other = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+                          c == '-' || c == '+' || c == '/';
+    if (!isCapital(c) && (before == '/' || !is_other)) return false;
+    before = c;
+  }
+  return before != '/';
+}
+
 Error corrupt(std::string_view what) {
   return Error(ErrorCode::Corrupt, fmt::format("the time zone file {}", what));
 }
@@ -180,12 +196,7 @@ local_seconds TimeZone::YearlyDate::of(int year) const {
 // ---- the file
 
 Result<TimeZone> TimeZone::load(const std::string& name) {
-  const bool is_name =
-      !name.empty() && name.size() <= kMaxNameBytes && name.front() != '/' &&
-      name.find("..") == std::string::npos && std::all_of(name.begin(), name.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-               c == '/' || c == '_' || c == '-' || c == '+' || c == '.';
-      });
+  const bool is_name = isZoneName(name);
   std::optional<std::string> file;
   if (is_name)
     if (auto read = io::readRegularFile(std::filesystem::path(kZones) / name, kMaxFileBytes))

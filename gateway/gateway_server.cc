@@ -69,12 +69,13 @@ class Gateway final : public GatewayServer, public RefusedAgents {
  public:
   Gateway(const inventory::Cluster& cluster, const io::CertificateAuthority& ca,
           lifecycle::Store& store, Clock& clock, const NetworkEvidence& evidence,
-          std::string controllers)
+          std::string controllers, HealthRulesFor health_rules)
       : cluster_(cluster),
         enrollment_(cluster, ca, store, clock, evidence),
         store_(store),
         clock_(clock),
         controllers_(std::move(controllers)),
+        health_rules_(std::move(health_rules)),
         session_(io::randomToken(12)) {}
 
   std::vector<io::Route> routes() override;
@@ -125,6 +126,7 @@ class Gateway final : public GatewayServer, public RefusedAgents {
   lifecycle::Store& store_;
   Clock& clock_;
   const std::string controllers_;
+  const HealthRulesFor health_rules_;
   std::string session_;
   LogLimit log_limit_;
   FailedAttempts attempts_;
@@ -359,8 +361,12 @@ Async<wire::PollResponse> Gateway::poll(NodeName node, wire::PollRequest request
   }
 
   answer.forget = record.takeObsolete();
+  if (!record.health_rules.empty() && health_rules_)
+    if (const auto rules = health_rules_(node); rules && rules->digest != record.health_rules)
+      answer.health_rules = rules->text;
   auto until = clock_.steady() + wire::kPollWait;
-  bool at_once = !answer.forget.empty() || record.busy() || record.wants_answer;
+  bool at_once = !answer.health_rules.empty() || !answer.forget.empty() || record.busy() ||
+                 record.wants_answer;
   while (!at_once && record.polls == mine && record.waiting.empty() && clock_.steady() < until) {
     co_await record.work.waitFor(
         clock_, seen, std::chrono::ceil<std::chrono::milliseconds>(until - clock_.steady()));
@@ -520,8 +526,10 @@ std::unique_ptr<GatewayServer> makeGatewayServer(const inventory::Cluster& clust
                                                  const io::CertificateAuthority& ca,
                                                  lifecycle::Store& store, Clock& clock,
                                                  const NetworkEvidence& evidence,
-                                                 std::string controllers) {
-  return std::make_unique<Gateway>(cluster, ca, store, clock, evidence, std::move(controllers));
+                                                 std::string controllers,
+                                                 HealthRulesFor health_rules) {
+  return std::make_unique<Gateway>(cluster, ca, store, clock, evidence, std::move(controllers),
+                                   std::move(health_rules));
 }
 
 }  // namespace muster::gateway

@@ -12,6 +12,7 @@
 #include "inventory/model/fwd.h"
 #include "lifecycle/store/store.h"
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -33,12 +34,20 @@ class GatewayServer : public AgentGateway {
   virtual Result<std::string> openEnrollment(const NodeName& node, const Mac& mac) = 0;
 };
 
+/// What symptoms mean on a node, as its agent is told (wire/health_rules.h); cheap: asked with
+/// every poll.
+struct HealthRulesText {
+  std::string text, digest;
+};
+using HealthRulesFor = std::function<std::shared_ptr<const HealthRulesText>(const NodeName&)>;
+
 /// `evidence`: what must show that a caller is the node. `controllers`: what agents are told of
-/// where controllers answer (controllers.h); empty: nothing.
+/// where controllers answer (controllers.h); empty: nothing. `health_rules`; empty: none.
 std::unique_ptr<GatewayServer> makeGatewayServer(const inventory::Cluster& cluster,
                                                  const io::CertificateAuthority& ca,
                                                  lifecycle::Store& store, Clock& clock,
                                                  const NetworkEvidence& evidence,
-                                                 std::string controllers = {});
+                                                 std::string controllers = {},
+                                                 HealthRulesFor health_rules = {});
 
 }  // namespace muster::gateway

@@ -44,6 +44,7 @@ Result<bool> NodeRecord::apply(const NodeName& node, wire::PollRequest request,
     return true;
   }
 
+  health_rules = request.health_rules;
   std::optional<wire::Hardware> hardware;
   if (!request.hardware.empty()) {
     auto parsed = wire::parseHardware(request.hardware);

@@ -28,7 +28,8 @@ struct NodeRecord {
   std::uint64_t last_sequence = 0;
   bool wants_answer =
       false;  ///< the last poll reported a task's end, and the agent waits until that has arrived
-  std::uint64_t polls = 0;  ///< a newer poll ends the wait of an older one
+  std::string health_rules;  ///< digest of those that the agent has; empty: it asks for none
+  std::uint64_t polls = 0;   ///< a newer poll ends the wait of an older one
   struct RetiredBoot {
     std::string id;
     std::uint64_t last_sequence = 0;

@@ -13,6 +13,7 @@
 #include "monitor/health_history.h"
 #include "monitor/kernel_evidence.h"
 #include "monitor/symptoms.h"
+#include "wire/health_rules.h"
 #include "wire/task_params.h"
 
 #include <fmt/ranges.h>
@@ -30,7 +31,6 @@ using wire::Symptom;
 
 constexpr std::array<std::string_view, 4> kGroups = {"gpu", "disk", "network", "system"};
 constexpr seconds kRebootExpected{300}, kRebootDeadline{1800}, kNoDeadline{60};
-constexpr std::string_view kBlind = "system.blind.";
 constexpr seconds kRebootTask{60}, kResetTask{300};
 constexpr std::string_view kGpuReset =
     "gpu-reset:";  ///< begins the operation of a repair that needs no reboot; then the boot
@@ -52,7 +52,7 @@ bool needsReboot(std::string_view action) {
 bool isOnlyBlind(std::string_view symptoms) {
   bool any = false;
   while (!symptoms.empty()) {
-    if (!symptoms.starts_with(kBlind)) return false;
+    if (!symptoms.starts_with(wire::kBlindPrefix)) return false;
     any = true;
     const auto comma = symptoms.find(',');
     symptoms = comma == std::string_view::npos ? std::string_view() : symptoms.substr(comma + 1);
@@ -106,28 +106,13 @@ class HealthPhase final : public Phase {
   RestartNotifier restart_notifier_;
 };
 
-/// What must be there and cannot be watched is a symptom of its own.
-std::vector<Symptom> withBlindness(const wire::HealthReport& report,
-                                   const inventory::Profile& profile) {
-  auto out = report.symptoms;
-  for (const auto& [source, state] : report.sources) {
-    const bool expected = source != "gpu" || profile.expect.gpus.value_or(0) >
-                                                 0;  // a node without declared GPUs needs no NVML
-    const bool may_be_absent = source != "gpu" || !expected;
-    if (state == wire::kSourceOk || state == wire::kSourceStarting || !expected ||
-        (state == wire::kSourceAbsent && may_be_absent))
-      continue;
-    out.push_back({"system.blind." + source, source, 1, state});
-  }
-  return out;
-}
-
 Result<std::vector<AssessedSymptom>> HealthPhase::assessAll(const inventory::Node& node,
                                                             const gateway::AgentState& state,
                                                             HealthHistory& history) {
   std::vector<AssessedSymptom> out;
   bool news = false;
-  for (auto& symptom : withBlindness(*state.health, cluster_.profileOf(node))) {
+  const bool expects_gpus = cluster_.profileOf(node).expect.gpus.value_or(0) > 0;
+  for (auto& symptom : wire::withBlindness(*state.health, expects_gpus)) {
     const auto key = symptom.id + "@" + symptom.device;
     const auto life = state.boot_id + (history.knowsGpuReset(state.boot_id)
                                            ? "+reset"

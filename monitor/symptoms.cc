@@ -2,6 +2,7 @@
 #include "monitor/symptoms.h"
 
 #include "inventory/model/monitor.h"
+#include "wire/health_rules.h"
 #include "wire/xid.h"
 
 #include <algorithm>
@@ -143,25 +144,6 @@ constexpr auto kRows = [] {
   return rows;
 }();
 
-bool fits(std::string_view pattern, std::string_view id) {
-  if (!pattern.ends_with('*')) return pattern == id;
-  return id.starts_with(pattern.substr(0, pattern.size() - 1));
-}
-
-/// A total since boot says little of a port: ten flaps in a year are none. Agents that tell no rate
-/// are evaluated by the total.
-bool isEnough(const wire::Symptom& symptom, std::uint64_t at_least, std::uint64_t per_hour) {
-  return per_hour > 0 && symptom.last_hour ? *symptom.last_hour >= per_hour
-                                           : symptom.count >= at_least;
-}
-
-/// What a change of state has led to; the state before it is in the same line ("changed from 0x1
-/// (GPU Reset Required) to 0x0 (None)").
-std::string_view outcomeOf(std::string_view text) {
-  const auto to = text.rfind(" to ");
-  return to == std::string_view::npos ? text : text.substr(to);
-}
-
 }  // namespace
 
 std::span<const SymptomRow> symptomRows() { return kRows; }
@@ -177,16 +159,17 @@ SymptomAssessment assess(const wire::Symptom& symptom, int boots_before,
                          const std::vector<inventory::SymptomRule>& rules) {
   for (const bool exact : {true, false})
     for (const auto& rule : rules) {
-      if (rule.name.ends_with('*') == exact || !fits(rule.name, symptom.id)) continue;
-      const bool enough = isEnough(symptom, static_cast<std::uint64_t>(rule.min_count),
-                                   static_cast<std::uint64_t>(rule.per_hour.value_or(0)));
+      if (rule.name.ends_with('*') == exact || !wire::fitsSymptom(rule.name, symptom.id)) continue;
+      const bool enough = wire::isEnough(symptom, static_cast<std::uint64_t>(rule.min_count),
+                                         static_cast<std::uint64_t>(rule.per_hour.value_or(0)));
       return {enough ? rule.action : Watch, rule.advice};
     }
   for (const auto& row : kRows) {
-    if (!fits(row.symptom, symptom.id) ||
-        outcomeOf(symptom.text).find(row.text) == std::string_view::npos)
+    if (!wire::fitsSymptom(row.symptom, symptom.id) ||
+        wire::outcomeOf(symptom.text).find(row.text) == std::string_view::npos)
       continue;
-    if (!isEnough(symptom, row.at_least, row.per_hour)) return {Watch, std::string(row.advice)};
+    if (!wire::isEnough(symptom, row.at_least, row.per_hour))
+      return {Watch, std::string(row.advice)};
     if (boots_before > 0 && row.again != Watch) return {row.again, std::string(kReturn)};
     return {row.action, std::string(row.advice)};
   }

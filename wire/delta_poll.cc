@@ -17,7 +17,7 @@ bool repeats(const PollRequest& reported, const PollRequest& poll) {
   return nothing_new && poll.session == reported.session && poll.mode == reported.mode &&
          poll.boot_id == reported.boot_id && poll.agent_version == reported.agent_version &&
          poll.image_digest == reported.image_digest && poll.fresh == reported.fresh &&
-         poll.probes == reported.probes &&
+         poll.health_rules == reported.health_rules && poll.probes == reported.probes &&
          std::equal(poll.reports.begin(), poll.reports.end(), reported.reports.begin(),
                     reported.reports.end(), sameReport);
 }

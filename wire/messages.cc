@@ -138,6 +138,7 @@ inline constexpr auto kFields<PollRequest> = std::tuple(
     field("hardware", &PollRequest::hardware, Text{kMaxResultBytes}).omitted().onlyIf(kSaysAll),
     field("health", &PollRequest::health, Text{kMaxResultBytes}).omitted().onlyIf(kSaysAll),
     field("fresh", &PollRequest::fresh, Flag{}).omitted().onlyIf(kSaysAll),
+    field("health_rules", &PollRequest::health_rules, kName).omitted().onlyIf(kSaysAll),
     field("wants_answer", &PollRequest::wants_answer, Flag{}).omitted().onlyIf(kSaysAll));
 
 template <>
@@ -146,7 +147,8 @@ inline constexpr auto kFields<PollResponse> =
                field("forget", &PollResponse::forget, Texts{kMaxTasks, kMaxNameBytes}),
                field("session", &PollResponse::session, kName).optional(),
                field("controllers", &PollResponse::controllers, kName).optional(),
-               field("supports_delta", &PollResponse::supports_delta, Flag{}).optional());
+               field("supports_delta", &PollResponse::supports_delta, Flag{}).optional(),
+               field("health_rules", &PollResponse::health_rules, Text{kMaxResultBytes}).omitted());
 
 template <>
 inline constexpr auto kFields<EnrollRequest> =

@@ -190,6 +190,8 @@ struct PollRequest {
       false;  ///< hardware and probes were looked at after the last task that may change them
   std::uint64_t unchanged_since = 0;  ///< not 0: of what is above only mode, boot_id, session and
                                       ///< sequence is said; the rest is that of this poll
+  std::string health_rules;  ///< digest of those that it has (health_rules.h); empty: it asks for
+                             ///< none
   bool wants_answer =
       true;  ///< at once, when it tells of a task's end: a reboot waits until its end was heard
 };
@@ -198,8 +200,9 @@ struct PollResponse {
   std::vector<std::string> forget;  ///< reports that are of no use any more
   std::string session;
   bool supports_delta = false;  ///< the controller understands `unchanged_since`
-  std::string controllers;  ///< URLs of all controllers (controllers.h); empty: the agent goes on
-                            ///< with those that it knows
+  std::string controllers;   ///< URLs of all controllers (controllers.h); empty: the agent goes on
+                             ///< with those that it knows
+  std::string health_rules;  ///< when the agent has others than the controller; else empty
 };
 
 struct EnrollRequest {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/core/agent.h"
 
+#include "agent/core/fitness.h"
+
 #include "base/async/deadline.h"
 #include "base/io/files.h"
 #include "base/json_input.h"
@@ -21,8 +23,7 @@ constexpr std::chrono::seconds kPollSlack{15};  ///< beyond kPollWait, for the n
 constexpr std::chrono::milliseconds kStartReportDelay{
     100};  ///< after this the controller is told that a task runs
 constexpr std::size_t kMaxQueued = 16;
-constexpr std::chrono::hours kRenewRetry{1};  ///< while the certificate still holds
-constexpr std::size_t kMaxBootIdBytes = 4096;
+constexpr std::chrono::hours kRenewRetry{1};     ///< while the certificate still holds
 constexpr std::string_view kNoSession = "none";  ///< a controller that reads it answers at once
 constexpr std::size_t kMaxLoggedErrors = 16;     ///< until the next success
 
@@ -39,14 +40,6 @@ bool changesNode(wire::TaskKind kind) {
 bool changesHardware(wire::TaskKind kind) {
   return kind == wire::TaskKind::InstallDriver || kind == wire::TaskKind::WriteImage ||
          kind == wire::TaskKind::EraseDisks;
-}
-
-/// Grows through the life of a boot, also across restarts of the agent.
-std::uint64_t bootMilliseconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_BOOTTIME, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1000 +
-         static_cast<std::uint64_t>(now.tv_nsec) / 1000000;
 }
 
 /// Probes that a task names are reported with every poll from then on.
@@ -67,6 +60,10 @@ std::filesystem::path controllersFile(const AgentOptions& options) {
   return options.state_folder / "controllers";
 }
 
+std::filesystem::path healthRulesFile(const AgentOptions& options) {
+  return options.state_folder / "health-rules.json";
+}
+
 /// Those that a controller named last, else those that the agent was started with.
 wire::Controllers knownControllers(const AgentOptions& options) {
   wire::Controllers known(options.urls.empty() ? std::vector<io::Url>{options.url} : options.urls);
@@ -77,11 +74,6 @@ wire::Controllers knownControllers(const AgentOptions& options) {
   else
     logWarning("agent", "{} is ignored: {}", controllersFile(options).string(), urls.error().str());
   return known;
-}
-
-std::string trimmed(std::string text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
-  return text;
 }
 
 }  // namespace
@@ -100,9 +92,10 @@ Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, TaskHandlers 
   auto agent =
       std::unique_ptr<Agent>(new Agent(std::move(options), std::move(handlers), std::move(machine),
                                        clock, std::move(table), std::move(controllers)));
-  TRY(boot_id,
-      io::readFile(agent->options_.root / "proc/sys/kernel/random/boot_id", kMaxBootIdBytes));
-  agent->boot_id_ = trimmed(boot_id);
+  TRY(boot_id, bootIdOf(agent->options_.root));
+  agent->boot_id_ = std::move(boot_id);
+  if (auto rules = io::readFile(healthRulesFile(agent->options_), wire::kMaxResultBytes))
+    agent->useHealthRules(std::move(*rules));
   return agent;
 }
 
@@ -266,6 +259,45 @@ Task<void> Agent::collectHealth() {
   const auto report = co_await machine_.health();
   health_ = toJson(report);
   health_at_ = clock_.steady();
+  evaluate(report);
+}
+
+/// Says in a file whether the node may start a job, as of this look.
+void Agent::evaluate(const wire::HealthReport& report) {
+  Fitness fitness{FitnessState::Fit, {}, boot_id_, bootMilliseconds()};
+  if (!rules_) {
+    fitness.state = FitnessState::Unknown;
+    fitness.reason = health_rules_.empty()
+                         ? "no controller has said yet what symptoms mean"
+                         : "what the controller says of symptoms cannot be read by this agent";
+  } else if (auto why = wire::whyUnfit(report, *rules_)) {
+    fitness.state = FitnessState::Unfit;
+    fitness.reason = std::move(*why);
+  }
+  const auto written = writeFitness(options_.root, fitness);
+  if (!written && !std::exchange(fitness_lost_, true))
+    logWarning("agent", "whether this node is fit cannot be said to its scheduler: {}",
+               written.error().str());
+  if (written) fitness_lost_ = false;
+}
+
+void Agent::useHealthRules(std::string text) {
+  auto read = wire::parseHealthRules(text);
+  if (!read)
+    logWarning("agent", "what the controller says of symptoms is ignored: {}", read.error().str());
+  rules_.reset();
+  if (read) rules_ = std::move(*read);
+  health_rules_ = std::move(text);
+}
+
+void Agent::updateHealthRules(const std::string& text) {
+  if (text.empty() || text == health_rules_) return;
+  useHealthRules(text);
+  auto stored = io::makeDirs(options_.state_folder, 0700);
+  if (stored) stored = io::writeFileAtomic(healthRulesFile(options_), text);
+  if (!stored)
+    logWarning("agent", "what symptoms mean is forgotten with this boot: {}", stored.error().str());
+  health_at_.reset();  // evaluated by them at once
 }
 
 wire::PollRequest Agent::pollRequest() {
@@ -279,6 +311,9 @@ wire::PollRequest Agent::pollRequest() {
       controllers_.several() && !controllers_.proven() ? std::string(kNoSession) : session_;
   request.fresh = !probes_stale_ && hardware_fresh_;
   request.wants_answer = !leaving_.empty();
+  if (machine_.health)
+    request.health_rules = health_rules_.empty() ? std::string(wire::kNoHealthRules)
+                                                 : wire::digestOfHealthRules(health_rules_);
   last_sequence_ = std::max(last_sequence_ + 1, bootMilliseconds());
   request.sequence = last_sequence_;
   if (!all_reported_ || hardware_ != reported_hardware_) request.hardware = hardware_;
@@ -325,6 +360,7 @@ Async<wire::PollResponse> Agent::poll() {
   handleResponse(response, reported);
   controllers_.answered();
   updateControllers(response.controllers);
+  updateHealthRules(response.health_rules);
   co_return response;
 }
 

@@ -17,7 +17,7 @@
 #include "base/version.h"
 #include "wire/controllers.h"
 #include "wire/delta_poll.h"
-#include "wire/health.h"
+#include "wire/health_rules.h"
 
 #include <boost/asio/cancellation_signal.hpp>
 
@@ -78,6 +78,9 @@ class Agent {
   Async<void> pollOnce();
   Task<void> collectState();
   Task<void> collectHealth();
+  void evaluate(const wire::HealthReport& report);
+  void useHealthRules(std::string text);
+  void updateHealthRules(const std::string& text);
   Async<wire::PollResponse> poll();
   wire::PollRequest pollRequest();
   void handleResponse(const wire::PollResponse& response, const std::vector<std::string>& reported);
@@ -114,6 +117,9 @@ class Agent {
   std::string hardware_;         ///< JSON; empty when it could not be read
   std::string health_, reported_hardware_, reported_health_;  ///< JSON; as reported to that session
   std::optional<std::chrono::steady_clock::time_point> health_at_;
+  std::string health_rules_;                ///< as received last; empty: never
+  std::optional<wire::HealthRules> rules_;  ///< the same; nullopt: they cannot be read
+  bool fitness_lost_ = false;               ///< said
   std::map<std::string, std::string> probes_;
   bool probes_stale_ = true;
   std::chrono::steady_clock::time_point probed_at_{};

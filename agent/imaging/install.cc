@@ -163,6 +163,8 @@ Result<void> configureSystem(const fs::path& root, const wire::WriteImageParams&
   TRY_OK(put(root, "etc/muster/agent.pem", identity.certificate_pem));
   TRY_OK(put(root, "etc/muster/agent.key", identity.key_pem.reveal(), kSecretMode));
   TRY_OK(copyAgent(agent_folder, root));
+  for (const char* hook : {"slurm-health-check", "slurm-prolog"})
+    TRY_OK(put(root, fs::path("usr/lib/muster") / hook, recipe(hook), 0755));
   TRY_OK(put(root, "etc/systemd/system/muster-agent.service", recipe("muster-agent.service")));
   const fs::path wants = root / "etc/systemd/system/multi-user.target.wants";
   TRY_OK(io::makeDirs(wants));

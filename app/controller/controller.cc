@@ -25,7 +25,9 @@
 #include "monitor/health_gate.h"
 #include "monitor/health_phase.h"
 #include "monitor/monitor.h"
+#include "monitor/node_rules.h"
 #include "pool/pool.h"
+#include "pool/reservations.h"
 #include "provision/boot_log.h"
 #include "provision/images/image_store.h"
 #include "provision/netboot/netboot.h"
@@ -70,6 +72,20 @@ pool::PoolOptions poolOptions(const std::optional<lab::LabHandle>& lab) {
   out.munge_key = lab ? lab->munge_key : mungeKey();
   out.tool_env = {{"SLURM_CONF", out.slurm_conf.string()}};
   return out;
+}
+
+/// For nodes with GPUs and without.
+gateway::HealthRulesFor healthRulesFor(const inventory::Cluster& cluster) {
+  const auto text_of = [&](bool expects_gpus) {
+    auto text = toJson(monitor::nodeRules(*cluster.monitor, expects_gpus));
+    auto digest = wire::digestOfHealthRules(text);
+    return std::make_shared<const gateway::HealthRulesText>(std::move(text), std::move(digest));
+  };
+  return [&cluster, with = text_of(true), without = text_of(false)](const NodeName& name) {
+    const auto* node = cluster.findNode(name);
+    const bool expects = node && cluster.profileOf(*node).expect.gpus.value_or(0) > 0;
+    return expects ? with : without;
+  };
 }
 
 /// Of the hosts that do not serve now.
@@ -234,8 +250,8 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   const auto agent_urls = inventory::agentUrls(cluster_.provisioning(), gateway::kHttpsPort);
   evidence_ =
       gateway::makeNetworkEvidence(provision::dnsmasqLeaseFile(netbootFolder(options.state)));
-  gateway_ =
-      gateway::makeGatewayServer(cluster_, keys_->ca, *store_, *clock_, *evidence_, agent_urls);
+  gateway_ = gateway::makeGatewayServer(cluster_, keys_->ca, *store_, *clock_, *evidence_,
+                                        agent_urls, healthRulesFor(cluster_));
   auto bmcs = bmc::makeBmcFleet(cluster_, *store_, *clock_, workers_);
   consoles_ =
       bmc::makeConsoles(consoleFinder(options, lab, {cluster_, *store_, *clock_, workers_, *bmcs}),
@@ -356,6 +372,8 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
   owned_.push_back(
       pool::makePoolPhase(cluster_, *gateway_, *gate_, *processes_, *clock_, poolOptions(lab)));
   for (const auto& phase : owned_) phases_.push_back(phase.get());
+  reservations_ =
+      std::make_unique<pool::Reservations>(cluster_, *processes_, *clock_, poolOptions(lab));
 }
 
 /// The fleet's history is read at most every few minutes: many gates of one kind end at once.

@@ -38,6 +38,9 @@ class HealthGate;
 class RecoverySteps;
 struct MonitorServices;
 }  // namespace muster::monitor
+namespace muster::pool {
+class Reservations;
+}
 namespace muster::provision {
 class BootLog;
 class Erasures;
@@ -145,6 +148,7 @@ class Controller {
   /// Of the store's session: one to a state folder.
   const std::string& holder() const { return origin_.holder; }
   io::ProcessRunner& processes() { return *processes_; }
+  pool::Reservations& reservations() { return *reservations_; }
   /// All goals of one subject, from every phase.
   std::vector<lifecycle::Goal> goals(const lifecycle::Subject& subject,
                                      const lifecycle::FactSet& facts) const;
@@ -192,7 +196,8 @@ class Controller {
   std::vector<std::unique_ptr<lifecycle::Phase>> owned_;
   monitor::RecoverySteps* recovery_ = nullptr;  ///< one of them
   bmc::HealthWatch* bmc_health_ = nullptr;      ///< one of them
-  provision::Erasures* erasures_ = nullptr;     ///< one of them
+  std::unique_ptr<pool::Reservations> reservations_;
+  provision::Erasures* erasures_ = nullptr;  ///< one of them
   lifecycle::Phases phases_;
   std::unique_ptr<lifecycle::Engine> engine_;
   std::unique_ptr<lifecycle::StallWatch> stalls_;

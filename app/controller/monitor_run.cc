@@ -3,6 +3,7 @@
 
 #include "app/controller/audit_export.h"
 #include "app/controller/controller.h"
+#include "app/runs/run_reservations.h"
 #include "app/runs/run_work.h"
 #include "app/site/effective_cluster.h"
 #include "app/site/state_folder.h"
@@ -130,6 +131,8 @@ Async<Handover> monitorUntilRunEnds(Controller& controller, MonitorListener& lis
   services.retry_state = kept.retry_state;
   auto told = monitor::notifyReceivers(
       {services.cluster, services.store, services.clock, controller.workers(), io::makeHttpClient});
+  auto reserved = keepReservations({services.cluster, run_work.runs, controller.store(),
+                                    controller.clock(), controller.reservations()});
   monitor::Monitor nodes_monitor(std::move(services));
   auto work = nodes_monitor.run();
   RunExecutor executor(std::move(run_work), kept.runs);
@@ -138,8 +141,9 @@ Async<Handover> monitorUntilRunEnds(Controller& controller, MonitorListener& lis
   auto watch = controller.watchStalls();
   auto bmcs = controller.watchBmcs();
   auto heads = exportAuditHeads(controller.store(), controller.keys().audit, controller.clock());
-  auto first = co_await (std::move(work) || std::move(end) || std::move(watch) || std::move(bmcs) ||
-                         std::move(heads) || std::move(runs) || std::move(told));
+  auto first =
+      co_await (std::move(work) || std::move(end) || std::move(watch) || std::move(bmcs) ||
+                std::move(heads) || std::move(runs) || std::move(told) || std::move(reserved));
   co_return std::get<1>(std::move(first));
 }
 

@@ -4,6 +4,7 @@
 #include "base/ip_address.h"
 
 #include "app/controller/run_async.h"
+#include "app/nodes/nodes_csv.h"
 #include "app/site/actor.h"
 #include "app/site/effective_cluster.h"
 #include "base/io/files.h"
@@ -31,16 +32,8 @@ namespace muster::app {
 namespace {
 
 constexpr std::size_t kMaxListBytes = 16u << 20;
-constexpr std::size_t kMaxCsvBytes = 256u << 20;
 constexpr std::chrono::seconds kOdditiesInterval{60};  ///< while the network is watched
 constexpr std::chrono::hours kWatchForever{24 * 365};
-
-std::string errorsOf(const inventory::Loaded& loaded) {
-  std::string out;
-  for (const auto& one : loaded.diagnostics.all())
-    if (one.severity == Severity::Error) out += "\n" + one.str();
-  return out;
-}
 
 /// Inventory, store and BMCs, without a controller: nothing is changed that a controller holds.
 struct Discovery {
@@ -154,34 +147,6 @@ Result<discovery::ScanReport> scan(Discovery& discovery, const discovery::Ranges
   if (report && broken) return fail(*broken);
   if (report) TRY_OK(storeOddities(discovery));
   return report;
-}
-
-/// As given when it is there, else in the inventory's folder; absolute, as the loader names it.
-std::filesystem::path csvPath(const std::filesystem::path& given,
-                              const inventory::Cluster& cluster) {
-  std::error_code ignored;
-  const auto here = std::filesystem::absolute(given, ignored).lexically_normal();
-  const auto beside = (cluster.folder / given).lexically_normal();
-  for (const auto& group : cluster.node_files)
-    if (group.path == here || group.path == beside) return group.path;
-  return here;
-}
-
-/// The text replaces the file only when the whole inventory is valid with it.
-Result<void> replaceCsv(const Options& options, const std::filesystem::path& file,
-                        const std::string& text) {
-  inventory::LoadOptions with;
-  with.texts[file] = text;
-  with.rows_may_miss = true;
-  const auto loaded = inventory::load(options.inventory, with);
-  if (!loaded.cluster)
-    return fail(ErrorCode::InvalidInput,
-                fmt::format("the inventory would not be valid with these rows; {} is as it was:{}",
-                            file.string(), errorsOf(loaded)));
-  std::error_code ignored;
-  const auto mode =
-      static_cast<unsigned>(std::filesystem::status(file, ignored).permissions()) & 0777u;
-  return io::writeNamedFile(file, text, mode);
 }
 
 Result<void> addRows(const Options& options, Discovery& discovery,

@@ -28,6 +28,9 @@ Result<std::vector<ReceiverState>> notificationReceivers(const Options& options)
       state.waiting = found.waiting;
       state.trouble = found.trouble;
     }
+    // At once, and not when the monitor has tried for minutes.
+    if (const auto good = inventory::checkReceiverSecret(receiver); !good)
+      state.trouble = good.error().text();
     out.push_back(std::move(state));
   }
   return out;

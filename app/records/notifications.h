@@ -13,10 +13,10 @@ struct ReceiverState {
   std::string name, url, format;
   bool is_told = false;     ///< a monitor has told it something, or tried to
   std::size_t waiting = 0;  ///< events and findings that a webhook has not taken yet
-  std::string trouble;      ///< why it takes nothing, as the monitor says; empty: it does
+  std::string trouble;  ///< its secret cannot be used, or why it takes nothing, as the monitor says
 };
 
-/// Those of the inventory, by name. Errors: the inventory's, the store's
+/// Those of the inventory, by name; reads their secrets. Errors: the inventory's, the store's
 Result<std::vector<ReceiverState>> notificationReceivers(const Options& options);
 
 /// Sends one message that says that it is a trial, now and from here. Errors: NotFound (no such

@@ -177,6 +177,9 @@ struct Route {
   std::string path;
   Handler handle;
   Admit admit = {};  ///< empty: anybody, with bodies of ServerOptions::max_body_bytes
+  /// Before `admit`, which only looks at what is known: may bring it up to date. It must bound its
+  /// own work, because anybody may ask.
+  std::function<Task<void>(ServerRequest head)> before_admit = {};
 };
 
 /// Memory, connections and time that a server spends on its clients, together and one by one

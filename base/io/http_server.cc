@@ -163,6 +163,11 @@ Task<bool> serveOne(Shared state, std::shared_ptr<Session> session) {
   auto request = requestOf(*session, parser);
   auto match = state->routes.find(request.method, request.path());
   request.path_parameters = std::move(match.parameters);
+  if (match.route && match.route->before_admit) {
+    session->handler_limit.set(kHandlerLimit);
+    co_await match.route->before_admit(request);
+    session->handler_limit.lift();
+  }
   auto admission = admit(*state, match, request);
   const bool head_only = request.method == "HEAD", has_body = !parser.is_done();
   const auto declared = parser.content_length();

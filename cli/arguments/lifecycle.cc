@@ -136,6 +136,25 @@ void addInventoryCommands(CLI::App& app, Invocation& call) {
   auto [show, args] = addCommand(group, "show", "Show the expanded cluster", call, inventoryShow);
   show.add_flag("--ansible", args.ansible,
                 "As a dynamic inventory of Ansible: groups by profile, pool and rack");
+  auto [netbox, netbox_args] =
+      addCommand(addGroup(group, "import", "Take over what other programs know"), "netbox",
+                 "Compare the nodes with NetBox's devices, and add rows for those that are missing",
+                 call, inventoryImportNetbox);
+  auto& request = netbox_args.request;
+  netbox.add_option("--url", request.url, "NetBox's root, https://netbox.example.com")->required();
+  netbox.add_option("--token-file", request.token_file,
+                    "A file with an API token that may look; else NETBOX_TOKEN");
+  netbox.add_option("--ca", request.ca,
+                    "Certificates that NetBox's must lead to; else the system's");
+  netbox.add_option("--site", request.query.sites, "Devices of these sites (slugs)");
+  netbox.add_option("--tag", request.query.tags, "Devices with all of these tags (slugs)");
+  netbox.add_option("--role", request.query.roles, "Devices of these roles (slugs)");
+  auto* write =
+      netbox.add_option("--write", request.csv, "The CSV of nodes that gets rows for new nodes");
+  netbox
+      .add_flag("--diff", netbox_args.diff,
+                "Exit status 2 where both differ, 0 where they agree; write nothing")
+      ->excludes(write);
   addCommand(group, "schema", "Print the JSON Schema of the inventory", call, inventorySchema);
 }
 

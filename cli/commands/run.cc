@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/run.h"
 
+#include "api/run_json.h"
 #include "base/json_output.h"
 #include "cli/commands/asked_site.h"
 #include "cli/view/run_view.h"
-#include "lifecycle/runs/run_json.h"
 
 #include <nlohmann/json.hpp>
 
@@ -18,7 +18,7 @@ using lifecycle::Run;
 int show(const app::Options& options, const Result<Run>& run) {
   if (!run) return report(run.error());
   if (options.json)
-    std::cout << jsonText(toJson(*run)) << '\n';
+    std::cout << jsonText(api::runJson(*run)) << '\n';
   else
     std::cout << runText(*run);
   return kOk;
@@ -51,7 +51,7 @@ int runList(const app::Options& options, const RunListArgs& args) {
     return kOk;
   }
   auto out = nlohmann::json::array();
-  for (const auto& run : *listed) out.push_back(toJson(run));
+  for (const auto& run : *listed) out.push_back(api::runJson(run));
   std::cout << jsonText(out) << '\n';
   return kOk;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run, shown as `apply` shows its own work.
+#include "api/run_json.h"
 #include "app/plans/apply.h"
 #include "app/site/embedded_site.h"
 #include "base/json_output.h"
@@ -7,7 +8,6 @@
 #include "cli/view/run_view.h"
 #include "cli/view/summary.h"
 #include "inventory/model/cluster.h"
-#include "lifecycle/runs/run_json.h"
 
 #include <nlohmann/json.hpp>
 
@@ -139,7 +139,7 @@ int followRun(const app::Options& options, app::SiteClient& site, const std::str
     return kWorkLeft;
   }
   if (options.json)
-    std::cout << jsonText(nlohmann::json{{"run", toJson(*run)}}) << '\n';
+    std::cout << jsonText(nlohmann::json{{"run", api::runJson(*run)}}) << '\n';
   else
     std::cout << runEndText(*run);
   if (!options.json && site.isEmbedded()) showStages(options, run->asked_at);

@@ -16,6 +16,9 @@ constexpr std::array kExamples{
     Example{"doctor", "muster doctor"},
     Example{"inventory check", "muster inventory check"},
     Example{"inventory show", "muster inventory show --json"},
+    Example{"inventory import netbox",
+            "muster inventory import netbox --url https://netbox.example.com --token-file "
+            "secrets/netbox --site hall-2 --tag gpu"},
     Example{"inventory schema", "muster inventory schema"},
     Example{"plan", "muster plan --nodes gpu[001-008] --out change.json"},
     Example{"apply", "muster apply change.json"},

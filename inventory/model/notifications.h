@@ -37,4 +37,13 @@ struct NotificationReceiver {
   }
 };
 
+/// The bytes of a key that webhooks are signed with: after "whsec_" base64, 24 to 64 of them.
+/// Errors: InvalidInput, what to do
+/// Source: github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md
+Result<Secret> webhookKey(const Secret& secret);
+
+/// Reads the secret, which may be a command's, and says what is wrong with it. Errors: NotFound (it
+/// cannot be read), InvalidInput (it is no key)
+Result<void> checkReceiverSecret(const NotificationReceiver& receiver);
+
 }  // namespace muster::inventory

@@ -17,6 +17,8 @@ struct SlurmPool {
   std::string partition;
   std::filesystem::path config;  ///< slurm.conf that the controller side uses; empty: the lab's, or
                                  ///< /etc/slurm/slurm.conf
+  std::optional<int> reserve_hours;  ///< so long before a maintenance window opens, nodes are
+                                     ///< reserved for runs that wait for it; absent: never
 };
 
 /// What a drain does with pods that end by themselves: those with restartPolicy Never or OnFailure.

@@ -17,8 +17,8 @@ namespace {
 constexpr int kMostApprovals = 10, kMostNodes = 200'000;
 constexpr int kMinutesOfHour = 60, kLongestWindow = 7 * 24 * 60;
 constexpr TextFormat kTimeOfDay{"a time of day, HH:MM", "^([01][0-9]|2[0-3]):[0-5][0-9]$", "22:00"};
-constexpr TextFormat kTimeZone{"a time zone of the IANA database", "^[A-Za-z0-9/_+-]{1,64}$",
-                               "Europe/Berlin"};
+constexpr TextFormat kTimeZone{"a time zone of the IANA database",
+                               "^[A-Z][A-Za-z0-9_+-]*(/[A-Z][A-Za-z0-9_+-]*)*$", "Europe/Berlin"};
 
 ObjectSpec make_approvalSpec() {
   return Table<ApprovalRule>("approval", "approval",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of `notifications`: who outside is told what happens.
 #include "base/io/crypto.h"
+#include "base/io/http.h"
 #include "base/io/regular_file.h"
 #include "inventory/model/notifications.h"
 #include "inventory/schema/binding.h"
@@ -16,9 +17,35 @@ namespace {
 
 constexpr std::size_t kMaxCaBytes = 1u << 20;
 
+constexpr std::size_t kMaxUrlBytes = 2048;
+
+Result<void> checkReceiverUrl(std::string_view text) {
+  const auto say = [](std::string words) {
+    return fail(ErrorCode::InvalidInput, std::move(words));
+  };
+  if (text.size() > kMaxUrlBytes) return say(fmt::format("at most {} characters", kMaxUrlBytes));
+  const auto fragment = text.find('#');
+  if (fragment != std::string_view::npos)
+    return say("leave out what follows the '#': a fragment is never sent");
+  const auto authority = text.substr(0, text.find_first_of("/?", text.find("://") + 3));
+  if (text.find("://") != std::string_view::npos && authority.find('@') != std::string_view::npos)
+    return say("no user and password in a URL: messages are signed; declare secret instead");
+  const auto url = io::Url::parse(text);
+  if (!url) return say(url.error().text());
+  const auto in_a_host = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '-' || c == '_' || c == ':';
+  };
+  if (!std::ranges::all_of(url->host, in_a_host))
+    return say(
+        "a host has letters, digits, '.' and '-'; a name in other letters has a form that "
+        "begins with xn--");
+  return {};
+}
+
 constexpr TextFormat kReceiverUrl{"an http or https URL, without user and password",
-                                  R"(^https?://[A-Za-z0-9.\[\]:-]+(/[!-~]*)?$)",
-                                  "https://alerts.example.com/hooks/muster"};
+                                  R"(^https?://[A-Za-z0-9._\[\]:-]+([/?][!-"$-~]*)?$)",
+                                  "https://alerts.example.com/hooks/muster", checkReceiverUrl};
 
 void readCa(NotificationReceiver& receiver, const Value& value, const Shape& shape,
             Reader& reader) {
@@ -39,6 +66,14 @@ void checkReceiver(NotificationReceiver& receiver, const Value& map, Reader& rea
   if (webhook && !receiver.secret)
     reader.error(map, "webhooks are signed, so that their receiver knows from whom they are",
                  "add secret: {file: …}; `muster notify secret` makes one");
+  // Of a command only its user may know: `muster notify list` and the monitor say it.
+  const bool is_command =
+      receiver.secret && std::holds_alternative<std::string>(receiver.secret->source);
+  if (webhook && receiver.secret && receiver.secret->declared() && !is_command)
+    if (const auto secret = receiver.secret->read())
+      if (const auto key = webhookKey(*secret); !key)
+        reader.error(place(map, "secret"), key.error().text(),
+                     "(umask 077; muster notify secret > FILE)");
   if (const Value* events = map.findKey("events"); events && !webhook)
     reader.error(*events, "events is for webhooks only: Alertmanager gets the open findings",
                  "remove it");

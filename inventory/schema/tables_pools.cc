@@ -13,6 +13,7 @@ namespace muster::inventory {
 namespace {
 
 constexpr int kMaxDrainMinutes = 60 * 24 * 30;
+constexpr int kMaxReserveHours = 24 * 30;
 constexpr std::size_t kMaxPemBytes = 1u << 20;
 constexpr std::string_view kOwnPrefix = "muster/";
 
@@ -22,6 +23,9 @@ ObjectSpec make_slurmSpec() {
                 "The partition that the nodes belong to.")
       .optional("config", &SlurmPool::config, text(kPath),
                 "slurm.conf of the controller's side; absent: the lab's, or /etc/slurm/slurm.conf.")
+      .optional("reserve_hours", &SlurmPool::reserve_hours, integer(1, kMaxReserveHours),
+                "So many hours before a maintenance window opens, the nodes of a run that waits "
+                "for it are reserved in Slurm, so that jobs end before; absent: never.")
       .printsAlways()
       .spec();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The record of a run: each type says its fields once.
 #include "inventory/parse/hostlist.h"
-#include "lifecycle/runs/run_json.h"
+#include "lifecycle/runs/run.h"
 #include "lifecycle/runs/run_words.h"
 
 namespace muster::lifecycle {
@@ -192,20 +192,6 @@ inline constexpr auto kFields<Record> =
 }  // namespace muster::wire
 
 namespace muster::lifecycle {
-
-nlohmann::json toJson(const Run& run) {
-  auto out = wire::printFields(run);
-  out["id"] = run.id;
-  out["kind"] = toString(run.kind);
-  out["state"] = toString(run.state);
-  out["reason"] = toString(run.reason);
-  out["asked_at"] = muster::toString(run.asked_at);
-  out["changed_at"] = muster::toString(run.changedAt());
-  out["revision"] = run.revision;
-  if (!run.idempotency_key.empty()) out["idempotency_key"] = run.idempotency_key;
-  if (!run.unreadable.empty()) out["unreadable"] = run.unreadable;
-  return out;
-}
 
 std::string recordOf(const Run& run) { return jsonText(wire::printFields(Record{kFormat, run})); }
 

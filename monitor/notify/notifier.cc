@@ -2,7 +2,7 @@
 #include "monitor/notify/notifier.h"
 
 #include "base/async/await_all.h"
-#include "base/io/files.h"
+#include "base/io/system_roots.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/log.h"
@@ -15,7 +15,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 
 namespace muster::monitor {
 namespace {
@@ -33,22 +32,15 @@ constexpr seconds kAlertsAgain{60};
 constexpr seconds kAlertsLast{300};  ///< without another word, Alertmanager takes them for over
 constexpr std::chrono::milliseconds kAnswerWithin{15'000};  ///< as the specification advises
 constexpr std::size_t kEventsAtOnce = 200, kMessagesACommit = 20, kMostCounted = 10'000;
-constexpr std::size_t kMostAnswerBytes = 64 << 10, kMostRootsBytes = 4 << 20;
-constexpr std::array kSystemRoots{"/etc/ssl/certs/ca-certificates.crt",
-                                  "/etc/pki/tls/certs/ca-bundle.crt"};
+constexpr std::size_t kMostAnswerBytes = 64 << 10;
 
 Result<io::TlsTrust> trustOf(const NotificationReceiver& receiver) {
   io::TlsTrust trust;
   trust.ca_pem = receiver.ca_pem;
   if (!trust.ca_pem.empty() || receiver.url.starts_with("http://")) return trust;
-  for (const char* file : kSystemRoots)
-    if (auto roots = io::readFile(file, kMostRootsBytes)) {
-      trust.ca_pem = std::move(*roots);
-      return trust;
-    }
-  return fail(ErrorCode::NotFound,
-              "this host has no list of certificate authorities: apt install ca-certificates, or "
-              "name the receiver's own with ca: in the inventory");
+  TRY(roots, io::systemRoots());
+  trust.ca_pem = std::move(roots);
+  return trust;
 }
 
 /// The secret may come from a command, which may hang: nobody else waits for it.
@@ -115,8 +107,41 @@ Async<void> postAlerts(Sender& sender, const NotificationReceiver& receiver, Wor
 
 Async<Secret> keyOf(const NotificationReceiver& receiver, Workers& workers) {
   CO_TRY(secret, co_await secretOf(receiver, workers));
-  co_return webhookKey(secret);
+  co_return inventory::webhookKey(secret);
 }
+
+/// The key of one receiver. It may come from a command, so it is read at the first look of the
+/// process, which says what is wrong with it, and then only when something is due.
+class DueKey {
+ public:
+  DueKey(const NotificationReceiver& receiver, Workers& workers)
+      : receiver_(receiver), workers_(workers) {}
+
+  Async<void> lookOnce() {
+    if (was_good_) co_return Result<void>();
+    CO_TRY_OK(co_await read());
+    co_return Result<void>();
+  }
+  /// Good until `forget`.
+  Async<const Secret*> get() {
+    if (!key_) CO_TRY_OK(co_await read());
+    co_return &*key_;
+  }
+  void forget() { key_.reset(); }
+
+ private:
+  Async<void> read() {
+    CO_TRY(key, co_await keyOf(receiver_, workers_));
+    key_ = std::move(key);
+    was_good_ = true;
+    co_return Result<void>();
+  }
+
+  const NotificationReceiver& receiver_;
+  Workers& workers_;
+  std::optional<Secret> key_;
+  bool was_good_ = false;
+};
 
 std::string markKey(const std::string& name) { return std::string(kPrefix) + name; }
 
@@ -152,13 +177,15 @@ class WebhookDelivery final : public Delivery {
       : services_(services),
         receiver_(receiver),
         mark_key_(markKey(name)),
+        key_(receiver, services.workers),
         sender_(services.make_client, receiver) {}
 
   Async<void> deliver() override {
     CO_TRY(mark, readMark());
-    CO_TRY(key, co_await keyOf(receiver_, services_.workers));
-    auto sent = co_await deliverFindings(mark, key);
-    if (sent) sent = co_await deliverEvents(mark, key);
+    CO_TRY_OK(co_await key_.lookOnce());
+    auto sent = co_await deliverFindings(mark);
+    if (sent) sent = co_await deliverEvents(mark);
+    key_.forget();  // one that is changed counts from the next look on
     // What was taken stays taken, also where the next one was refused.
     if (const auto kept = keep(mark); !kept && sent) co_return kept;
     co_return sent;
@@ -185,12 +212,13 @@ class WebhookDelivery final : public Delivery {
     return {};
   }
 
-  Async<void> send(const WebhookMessage& message, const Secret& key) {
-    co_return co_await sender_.post("", webhookHeaders(message, services_.clock.now(), key),
+  Async<void> send(const WebhookMessage& message) {
+    CO_TRY(key, co_await key_.get());
+    co_return co_await sender_.post("", webhookHeaders(message, services_.clock.now(), *key),
                                     message.body);
   }
 
-  Async<void> deliverFindings(Mark& mark, const Secret& key) {
+  Async<void> deliverFindings(Mark& mark) {
     if (!receiver_.tells(inventory::NotifiedEvent::Finding)) co_return Result<void>();
     CO_TRY(findings, services_.store.findings(nullptr));
     std::map<std::string, const lifecycle::Finding*> open;
@@ -200,28 +228,28 @@ class WebhookDelivery final : public Delivery {
     std::size_t since_kept = 0;
     for (const auto& [id, finding] : open) {
       if (mark.findings.contains(id)) continue;
-      CO_TRY_OK(co_await send(raisedMessage(*finding, services_.cluster.name), key));
+      CO_TRY_OK(co_await send(raisedMessage(*finding, services_.cluster.name)));
       mark.findings.emplace(id, finding->facet.subject.str() + " " + finding->facet.facet.str());
       if (++since_kept % kMessagesACommit == 0) CO_TRY_OK(keep(mark));
     }
     const auto known = mark.findings;
     for (const auto& [id, words] : known) {
       if (open.contains(id)) continue;
-      CO_TRY_OK(co_await send(overMessage(id, words, services_.cluster.name, services_.clock.now()),
-                              key));
+      CO_TRY_OK(
+          co_await send(overMessage(id, words, services_.cluster.name, services_.clock.now())));
       mark.findings.erase(id);
       if (++since_kept % kMessagesACommit == 0) CO_TRY_OK(keep(mark));
     }
     co_return Result<void>();
   }
 
-  Async<void> deliverEvents(Mark& mark, const Secret& key) {
+  Async<void> deliverEvents(Mark& mark) {
     std::size_t since_kept = 0;
     for (;;) {
       CO_TRY(events, services_.store.events(mark.sequence, kEventsAtOnce, nullptr));
       for (const auto& event : events) {
         if (const auto message = messageOf(event, receiver_, services_.cluster.name)) {
-          CO_TRY_OK(co_await send(*message, key));
+          CO_TRY_OK(co_await send(*message));
           ++since_kept;
         }
         mark.sequence = event.sequence;
@@ -238,6 +266,7 @@ class WebhookDelivery final : public Delivery {
   const NotificationReceiver& receiver_;
   const std::string mark_key_;
   std::string kept_;
+  DueKey key_;
   Sender sender_;
 };
 
@@ -249,6 +278,8 @@ class AlertmanagerDelivery final : public Delivery {
       : services_(services), receiver_(receiver), sender_(services.make_client, receiver) {}
 
   Async<void> deliver() override {
+    if (!looked_ && receiver_.secret) CO_TRY_OK(co_await secretOf(receiver_, services_.workers));
+    looked_ = true;
     CO_TRY(findings, services_.store.findings(nullptr));
     auto open = alertsOf(findings, services_.cluster, receiver_);
     const auto now = services_.clock.steady();
@@ -266,7 +297,8 @@ class AlertmanagerDelivery final : public Delivery {
  private:
   const NotifierServices services_;
   const NotificationReceiver& receiver_;
-  Alerts before_;  ///< as taken
+  bool looked_ = false;  ///< at the token, so that one that cannot be read is said at once
+  Alerts before_;        ///< as taken
   std::optional<std::chrono::steady_clock::time_point> sent_;
   Sender sender_;
 };

@@ -16,7 +16,6 @@ using lifecycle::EventKind;
 using nlohmann::json;
 
 constexpr std::string_view kKeyPrefix = "whsec_";
-constexpr std::size_t kLeastKeyBytes = 24, kMostKeyBytes = 64;  ///< of the specification
 constexpr std::size_t kMostEvidenceBytes = 8 << 10;
 
 std::optional<NotifiedEvent> notifiedAs(EventKind kind) {
@@ -56,21 +55,6 @@ std::string bodyOf(const char* type, WallTime at, json data) {
 }
 
 }  // namespace
-
-Result<Secret> webhookKey(const Secret& secret) {
-  const std::string_view text = secret.reveal();
-  const auto wrong = [](std::string_view what) {
-    return fail(ErrorCode::InvalidInput,
-                fmt::format("the key of a webhook {}; a new one: muster notify secret", what));
-  };
-  if (!text.starts_with(kKeyPrefix)) return wrong("begins with whsec_");
-  auto bytes = io::fromBase64(text.substr(kKeyPrefix.size()));
-  if (!bytes) return wrong("is base64 after whsec_");
-  if (bytes->size() < kLeastKeyBytes || bytes->size() > kMostKeyBytes)
-    return wrong(fmt::format("has {} to {} bytes, and this one {}", kLeastKeyBytes, kMostKeyBytes,
-                             bytes->size()));
-  return Secret(std::move(*bytes));
-}
 
 Secret newWebhookSecret() {
   return Secret(std::string(kKeyPrefix) + io::toBase64(io::randomBytes(32)));

@@ -19,8 +19,6 @@ struct WebhookMessage {
   std::string body;  ///< JSON: type, timestamp, data
 };
 
-/// The bytes of a key: after "whsec_" base64, 24 to 64 of them. Errors: InvalidInput, what to do
-Result<Secret> webhookKey(const Secret& secret);
 /// A new key, as text.
 Secret newWebhookSecret();
 

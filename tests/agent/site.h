@@ -134,7 +134,9 @@ class Site {
 
   void startController() {
     controller.emplace();
-    controller->serve(gateway::makeGatewayServer(cluster, *ca, *store, place, network), *ca, port);
+    controller->serve(
+        gateway::makeGatewayServer(cluster, *ca, *store, place, network, {}, health_rules), *ca,
+        port);
   }
   void restartController() {
     controller.reset();
@@ -195,6 +197,7 @@ class Site {
     agent::MachineAccess senses;
     senses.hardware = [raw] { return hardware(++raw->looks); };
     senses.probes = [](std::set<std::string> watched) { return probes(std::move(watched)); };
+    if (health) senses.health = [this]() -> Task<wire::HealthReport> { co_return *health; };
     senses.reboot = [raw] { ++raw->reboots; };
     senses.give_way = [raw] { ++raw->gave_way; };
     senses.clients = [raw](io::TlsTrust trust) {
@@ -291,6 +294,8 @@ class Site {
   std::unique_ptr<lifecycle::Store> store;
   std::uint16_t port = 0;
   Gate gate, never;
+  std::optional<wire::HealthReport> health;  ///< what agents see that are started from now on
+  gateway::HealthRulesFor health_rules;      ///< of controllers that are started from now on
   std::vector<Node*> nodes;
   std::vector<asio::io_context*> others;  ///< what a test has put between them
   std::optional<Controller> controller;

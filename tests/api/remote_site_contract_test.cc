@@ -4,8 +4,10 @@
 #include "app/site/site_client.h"
 
 #include "api/remote_site.h"
+#include "api/run_json.h"
 #include "app/site/embedded_site.h"
 #include "base/io/unix_client.h"
+#include "cli/view/run_view.h"
 #include "lifecycle/model/json.h"
 #include "tests/api/api_site.h"
 
@@ -323,6 +325,45 @@ TEST_P(SiteClientContract, runsOfEachKindAreAskedFor) {
   bad.erase.reason.clear();
   EXPECT_EQ(codeOf(site().submitRun(bad)), ErrorCode::InvalidInput);
   EXPECT_THAT(*site().runs({}), SizeIs(2));
+}
+
+/// `muster run show` prints the same, whoever is asked.
+TEST_P(SiteClientContract, aRunHasOneForm) {
+  const auto runs = app::openRunStore(site_.options());
+  ASSERT_TRUE(runs) << runs.error().str();
+  const auto at = SystemClock().now();
+  app::RunRequest request;
+  request.apply = {
+      .nodes = "gpu[001-002]", .confirm = true, .command = "muster apply", .inventory = ""};
+  auto made = app::submitRun(**runs, request, {"anna", "local", "ctl1"}, at);
+  ASSERT_TRUE(made) << made.error().str();
+  made->plan_hash = "0123456789abcdef";
+  made->planned_at = at;
+  made->subjects = "gpu[001-002]";
+  made->approvals_needed = 2;
+  made->approvals = {{{"anna", "local", "ctl1"}, at, made->plan_hash, true},
+                     {{"token:ci", "token", "10.20.0.7"}, at, made->plan_hash, false}};
+  made->overrides = {{{"root", "unix", "ctl1"},
+                      at,
+                      made->plan_hash,
+                      lifecycle::RunReason::OutsideWindow,
+                      "fire",
+                      "bert",
+                      at}};
+  made->progress = {1, 9, 4, 1, 2, 1, 1};
+  made->problems = {"gpu001 image: failed"};
+  made->text = "two are missing";
+  made->impact.emplace();
+  made->impact->taken_out = {NodeName("gpu001")};
+  made->impact->actions = 9;
+  const auto kept = (*runs)->exchange(*made, "");
+  ASSERT_TRUE(kept && *kept);
+  const auto shown = site().run(made->id);
+  ASSERT_TRUE(shown) << shown.error().str();
+  EXPECT_EQ(runJson(*shown), runJson(**kept)) << jsonText(runJson(*shown));
+  EXPECT_EQ(cli::runText(*shown), cli::runText(**kept));
+  EXPECT_EQ(runJson(site().runs({})->front()), runJson(**kept));
+  EXPECT_THAT(jsonText(runJson(*shown)), HasSubstr("10.20.0.7"));
 }
 
 std::string nameOf(const ::testing::TestParamInfo<How>& info) {

@@ -76,6 +76,21 @@ TEST_F(SiteChoice, aNamedServerMustAnswer) {
   EXPECT_EQ(codeOf((site_ / "api.sock").string()), ErrorCode::InvalidInput);
 }
 
+TEST_F(SiteChoice, aRelativePathOfASocketIsNone) {
+  for (const auto* server : {"run/api.sock", "./api.sock", "api.sock", "unix:api.sock"}) {
+    auto options = site_.options();
+    options.server = server;
+    const auto chosen = choose(options);
+    ASSERT_FALSE(chosen) << server;
+    EXPECT_EQ(chosen.error().code(), ErrorCode::InvalidInput);
+    EXPECT_THAT(chosen.error().text(), HasSubstr("relative path")) << server;
+    EXPECT_THAT(chosen.error().text(), HasSubstr((std::filesystem::current_path() / "").string()));
+  }
+  auto options = site_.options();
+  options.server = "http://10.20.0.1:8443";
+  EXPECT_THAT(choose(options).error().text(), HasSubstr("https://HOST:PORT"));
+}
+
 TEST_F(SiteChoice, aTokensFileSaysWhoAsks) {
   fill();
   start();

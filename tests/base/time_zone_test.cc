@@ -152,8 +152,11 @@ TEST(TimeZoneTest, agreesWithPythonAroundEachChangeOfTheClocks) {
 }
 
 TEST(TimeZoneTest, refusesWhatIsNoZone) {
-  for (const auto* name : {"", "Europe/Nowhere", "../../etc/passwd", "/etc/localtime", "tzdata.zi",
-                           "zone.tab", "Europe", "Europe/Berlin\n"}) {
+  for (const auto* name :
+       {"", "Europe/Nowhere", "../../etc/passwd", "/etc/localtime", "tzdata.zi", "zone.tab",
+        "Europe", "Europe/Berlin\n", "localtime", "posixrules", "right/Europe/Berlin",
+        "posix/Europe/Berlin", "./Europe/Berlin", "Europe//Berlin", "Europe/Berlin/",
+        "/usr/share/zoneinfo/Europe/Berlin", "Europe/../Europe/Berlin", "leapseconds"}) {
     const auto zone = TimeZone::load(name);
     ASSERT_FALSE(zone) << name;
     EXPECT_EQ(zone.error().code(), ErrorCode::InvalidInput) << name;

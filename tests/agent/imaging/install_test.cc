@@ -72,6 +72,10 @@ TEST_F(InstallTest, theAgentIsThereAndStartsByItself) {
   EXPECT_EQ(modeOf("usr/lib/muster/muster-agent"), 0755u);
   EXPECT_EQ(at("usr/lib/muster/libx.so"), "library");
   EXPECT_FALSE(std::filesystem::exists(root_ / "usr/lib/muster/dhcp.sh"));
+  for (const char* hook : {"usr/lib/muster/slurm-health-check", "usr/lib/muster/slurm-prolog"}) {
+    EXPECT_THAT(at(hook), HasSubstr("muster-agent fit --drain"));
+    EXPECT_EQ(std::filesystem::status(root_ / hook).permissions(), std::filesystem::perms(0755));
+  }
   EXPECT_THAT(at("etc/systemd/system/muster-agent.service"),
               HasSubstr("ExecStart=/usr/lib/muster/muster-agent"));
   EXPECT_EQ(std::filesystem::read_symlink(

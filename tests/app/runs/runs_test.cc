@@ -2,7 +2,6 @@
 // The use cases of runs, over the store of a state folder.
 #include "app/runs/runs.h"
 
-#include "lifecycle/runs/run_json.h"
 #include "tests/app/site_folder.h"
 
 #include <gmock/gmock.h>

@@ -155,10 +155,8 @@ TEST_F(Server, tokensAreMadeBesideIt) {
   ASSERT_EQ(made.code, kOk) << made.err;
   const auto secret = made.out.substr(0, made.out.size() - 1);
   EXPECT_THAT(secret, StartsWith("muster_"));
-  auto me = nlohmann::json::object();
-  for (const auto limit = inAWhile();
-       me.value("principal", "") != "token:ci" && Steady::now() < limit;)
-    me = ask("/api/v1/me", {"-H", "Authorization: Bearer " + secret});
+  auto me = ask("/api/v1/me", {"-H", "Authorization: Bearer " + secret});
+  EXPECT_EQ(me["principal"], "token:ci") << "at once";
   EXPECT_EQ(me["role"], "robot");
   const auto listed = folder_.muster({"token", "list"});
   EXPECT_THAT(listed.out, HasSubstr("racks=r1"));
@@ -168,6 +166,34 @@ TEST_F(Server, tokensAreMadeBesideIt) {
   for (const auto limit = inAWhile(); me.value("status", 0) != 401 && Steady::now() < limit;)
     me = ask("/api/v1/me", {"-H", "Authorization: Bearer " + secret});
   EXPECT_EQ(me["code"], "unauthenticated");
+  EXPECT_EQ(end(pid, SIGTERM), kOk);
+}
+
+/// A backup is restored while the server answers: it goes on with the store that is there.
+TEST_F(Server, opensAStoreThatReplacesItsOwn) {
+  ASSERT_EQ(folder_.muster({"token", "create", "old"}).code, kOk);
+  const auto pid = start();
+  notify_.next();
+  EXPECT_EQ(ask("/api/v1/tokens")["items"].size(), 1u);
+  const auto aside = folder_ / "aside";
+  std::filesystem::rename((folder_ / "state"), aside);
+  for (const auto limit = inAWhile();
+       ask("/api/v1/findings").value("status", 200) == 200 && Steady::now() < limit;) {
+  }
+  EXPECT_FALSE(std::filesystem::exists((folder_ / "state"))) << "a new store is nobody's wish";
+  // As it was when its backup was made, plus one.
+  const auto copy = folder_ / "copy";
+  std::filesystem::copy(aside, copy, std::filesystem::copy_options::recursive);
+  std::filesystem::rename(copy, (folder_ / "state"));
+  const auto made = folder_.muster({"token", "create", "new"});
+  ASSERT_EQ(made.code, kOk) << made.err;
+  nlohmann::json tokens;
+  for (const auto limit = inAWhile(); tokens.size() != 2 && Steady::now() < limit;)
+    tokens = ask("/api/v1/tokens").value("items", nlohmann::json::array());
+  EXPECT_EQ(tokens.size(), 2u);
+  EXPECT_EQ(ask("/api/v1/findings").value("status", 200), 200);
+  EXPECT_EQ(ask("/api/v1/nodes")["total"], 2);
+  EXPECT_EQ(folder_.muster({"token", "revoke", "old"}).code, kOk) << "its files are whole";
   EXPECT_EQ(end(pid, SIGTERM), kOk);
 }
 

@@ -6,6 +6,8 @@
 #include "inventory/model/pools.h"
 #include "tests/inventory/inventory_fixture.h"
 
+#include <fmt/format.h>
+
 namespace muster::inventory {
 namespace {
 
@@ -97,6 +99,11 @@ TEST_F(ApprovalsTest, refuseWindowsThatCannotBe) {
               Contains(HasSubstr("no such time zone")));
   EXPECT_THAT(complaintsOfWindow(R"({from: "22:00", minutes: 60, time_zone: ../../etc/passwd})"),
               Contains(HasSubstr("error")));
+  for (const auto* zone : {"localtime", "posixrules", "right/Europe/Berlin", "Europe//Berlin"})
+    EXPECT_THAT(
+        complaintsOfWindow(fmt::format(R"({{from: "22:00", minutes: 60, time_zone: {}}})", zone)),
+        Contains(HasSubstr("time zone")))
+        << zone;
   for (const auto* from : {"24:00", "22:60", "22", "10 pm", "-1:00"})
     EXPECT_THAT(complaintsOfWindow(std::string("{minutes: 60, from: \"") + from + "\"}"),
                 Contains(HasSubstr("HH:MM")))

@@ -181,6 +181,43 @@ TEST_F(Notifier, aKeyThatIsGoneIsSaidAndNothingIsLost) {
   EXPECT_EQ(outside_.taken.size(), 1u);
 }
 
+/// A command may ask a person, a network or a token: not at each look.
+TEST_F(Notifier, readsAKeyOnceAndThenWhenSomethingIsDue) {
+  const auto counted = (folder_ / "counted").string();
+  const auto reads = [&] {
+    std::ifstream in(counted);
+    return std::count(std::istreambuf_iterator<char>(in), {}, '\n');
+  };
+  declare("oncall").secret =
+      inventory::SecretRef{"echo read >> " + counted + "; cat " + (folder_ / "key").string(), ""};
+  auto running = delivery();
+  for (int look = 0; look < 5; ++look) ASSERT_TRUE(deliver(*running));
+  EXPECT_EQ(reads(), 1) << "so that a bad one is said at once";
+  addEvent(EventKind::ActionFailed, "one");
+  addEvent(EventKind::ActionFailed, "two");
+  ASSERT_TRUE(deliver(*running));
+  EXPECT_EQ(outside_.taken.size(), 2u);
+  EXPECT_EQ(reads(), 2) << "once for all that is due";
+  for (int look = 0; look < 5; ++look) ASSERT_TRUE(deliver(*running));
+  EXPECT_EQ(reads(), 2);
+  auto& alerts = declare("alerts", inventory::NotificationFormat::Alertmanager);
+  alerts.secret = cluster_.notifications.at("oncall").secret;
+  auto second = delivery("alerts");
+  for (int look = 0; look < 5; ++look) ASSERT_TRUE(deliver(*second));
+  EXPECT_EQ(reads(), 3);
+  ASSERT_TRUE(store_.addFinding(finding("health.gpu", "GPU 3 is gone")));
+  for (int look = 0; look < 5; ++look) ASSERT_TRUE(deliver(*second));
+  EXPECT_EQ(reads(), 4);
+}
+
+TEST_F(Notifier, saysAtTheFirstLookThatAKeyIsNone) {
+  std::ofstream(folder_ / "key") << "hunter2\n";
+  declare("oncall");
+  const auto first = deliver(*delivery());
+  ASSERT_FALSE(first);
+  EXPECT_THAT(first.error().text(), HasSubstr("whsec_"));
+}
+
 TEST_F(Notifier, aTrialReachesWhoIsDeclaredOnly) {
   declare("oncall").least_severity = inventory::NotifiedSeverity::Error;
   EXPECT_TRUE(

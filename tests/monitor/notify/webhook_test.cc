@@ -8,6 +8,8 @@
 namespace muster::monitor {
 namespace {
 
+using inventory::webhookKey;
+
 using ::testing::HasSubstr;
 
 /// As the reference library of Standard Webhooks (npm standardwebhooks 1.0.0) signs it.
