@@ -256,7 +256,8 @@ Result<lifecycle::Run> runFrom(const json& source) {
   out.ordered_by = read.text("ordered_by");
   out.worked_on_by = read.text("worked_on_by");
   Members by(read.object("asked_by", kMostItems), "run.asked_by");
-  out.asked_by = {by.text("principal"), by.text("way"), by.text("address")};
+  out.asked_by = {by.text("principal"), by.text("way"), by.text("address"),
+                  by.text("person", kOptional)};
   if (const auto good = by.finish(); !good) read.take(good.error());
   out.asked_at = read.time("asked_at");
   out.inventory_digest = read.text("inventory_digest");
@@ -274,7 +275,7 @@ Result<lifecycle::Run> runFrom(const json& source) {
   out.approvals = read.items("approvals", [](const json& each) -> Result<RunApproval> {
     Members member(each, "run.approval");
     RunApproval approval{{member.text("principal"), member.text("way", kOptional),
-                          member.text("address", kOptional)},
+                          member.text("address", kOptional), member.text("person", kOptional)},
                          member.time("at"),
                          member.text("plan_hash"),
                          member.flag("confirmation")};
@@ -292,6 +293,12 @@ Result<lifecycle::Run> runFrom(const json& source) {
                      member.time("acknowledged_at", kOptional)};
     return member.as(std::move(made));
   });
+  if (const auto* erase = read.field("erase", kOptional)) {
+    Members member(*erase, "run.erase");
+    out.erase.disks = member.texts("disks");
+    out.erase.reason = member.text("reason");
+    if (const auto good = member.finish(); !good) read.take(good.error());
+  }
   out.waits_until = read.time("waits_until", kOptional);
   out.unreadable = read.text("unreadable", kOptional);
   Members progress(read.object("progress", kMostItems), "run.progress");

@@ -97,6 +97,17 @@ std::expected<void, Problem> checkUnchanged(const ApiRoute& route, SiteReader& r
                                  "look again, and ask again with the new ETag"));
 }
 
+Problem unknownOutcome(IdempotentOrders::Known known) {
+  if (known == IdempotentOrders::Known::Answered)
+    return Problem(409, "conflict",
+                   "this order was done under its Idempotency-Key, and its answer was not kept",
+                   "look at what it was about; an order that is meant anew has a new key");
+  return Problem(409, "outcome-unknown",
+                 "an order with this Idempotency-Key was begun, and its server ended before it "
+                 "answered: it was done, or it was not, and it is not done again",
+                 "look at what it was about, and where it was not done give it with a new key");
+}
+
 Reply actOnce(const ApiRoute& route, SiteReader& reader, const io::ServerRequest& request,
               const Call& call) {
   const std::string key(headerOf(request, "Idempotency-Key"));
@@ -107,12 +118,19 @@ Reply actOnce(const ApiRoute& route, SiteReader& reader, const io::ServerRequest
   IdempotentOrders orders(reader.store());
   const IdempotentOrder order{call.identity.principal, key,
                               fmt::format("{} {} {}", route.method, request.target, request.body)};
-  TRY(before, orders.find(order, reader.now()));
-  if (before) return *std::move(before);
-  TRY_OK(checkUnchanged(route, reader, request, call));
-  auto reply = route.act(reader, call);
-  if (!reply || reply->headers.contains("Cache-Control")) return reply;  // a secret is not kept
-  TRY_OK(orders.remember(order, *reply, reader.now()));
+  TRY(before, orders.begin(order, reader.now()));
+  using Known = IdempotentOrders::Known;
+  if (before.known == Known::Answered && before.answer) return *std::move(before.answer);
+  const bool may_be_done =
+      before.known == Known::No || (before.known == Known::Begun && route.knows_its_key);
+  if (!may_be_done) return std::unexpected(unknownOutcome(before.known));
+  auto reply = [&]() -> Reply {
+    TRY_OK(checkUnchanged(route, reader, request, call));
+    return route.act(reader, call);
+  }();
+  // Whether an answer could be noted changes nothing of what was done.
+  const auto noted = reply ? orders.remember(order, *reply, reader.now()) : orders.forget(order);
+  if (!noted) logWarning("api", "order {}: {}", key, noted.error().str());
   return reply;
 }
 

@@ -45,47 +45,77 @@ void prune(nlohmann::json& all, WallTime now) {
   for (std::size_t i = 0; i + kMaxOrdersKept < by_age.size() + 1; ++i) all.erase(by_age[i].second);
 }
 
+Error othersAllTheTime() {
+  return Error(ErrorCode::Unavailable, "others give orders all the time; try again")
+      .retryable(true);
+}
+
+/// What an entry of the store says.
+IdempotentOrders::Found foundOf(const nlohmann::json& kept) {
+  using Known = IdempotentOrders::Known;
+  if (kept.value("begun", false)) return {Known::Begun, {}};
+  if (!kept.contains("status")) return {Known::Answered, {}};
+  Answer out{kept.value("status", 200), kept.value("body", nlohmann::json())};
+  if (const auto location = kept.value("location", ""); !location.empty())
+    out.headers["Location"] = location;
+  out.headers["Idempotent-Replayed"] = "true";
+  return {Known::Answered, std::move(out)};
+}
+
 }  // namespace
 
-std::expected<std::optional<Answer>, Problem> IdempotentOrders::find(const IdempotentOrder& order,
-                                                                     WallTime now) {
+std::expected<IdempotentOrders::Found, Problem> IdempotentOrders::begin(
+    const IdempotentOrder& order, WallTime now) {
   if (order.key.size() > kMaxKeyBytes)
     return std::unexpected(
         Problem(400, "invalid-input", "Idempotency-Key is longer than 64 characters"));
-  TRY(text, store_.getValue(kOrdersKey));
-  TRY(all, parsed(text));
-  const auto found = all.find(idOf(order));
-  if (found == all.end() || isOver(*found, now)) return std::nullopt;
-  if (found->value("what", "") != io::sha256Hex(order.what))
-    return std::unexpected(Problem(409, "conflict",
-                                   "this Idempotency-Key was of another order within 24 h",
-                                   "give each order a key of its own"));
-  Answer out{found->value("status", 200), found->value("body", nlohmann::json())};
-  if (const auto location = found->value("location", ""); !location.empty())
-    out.headers["Location"] = location;
-  out.headers["Idempotent-Replayed"] = "true";
-  return out;
+  const auto what = io::sha256Hex(order.what);
+  for (int attempt = 0; attempt < kExchangeAttempts; ++attempt) {
+    TRY(before, store_.getValue(kOrdersKey));
+    TRY(all, parsed(before));
+    const auto found = all.find(idOf(order));
+    if (found != all.end() && !isOver(*found, now)) {
+      if (found->value("what", "") == what) return foundOf(*found);
+      return std::unexpected(Problem(409, "conflict",
+                                     "this Idempotency-Key was of another order within 24 h",
+                                     "give each order a key of its own"));
+    }
+    prune(all, now);
+    all[idOf(order)] = {{"at", muster::toString(now)}, {"what", what}, {"begun", true}};
+    TRY(done, store_.exchangeValue(kOrdersKey, before, jsonText(all)));
+    if (done) return Found{};
+  }
+  return std::unexpected(Problem(othersAllTheTime()));
 }
 
 Result<void> IdempotentOrders::remember(const IdempotentOrder& order, const Answer& answer,
                                         WallTime now) {
-  if (jsonText(answer.body).size() > kMaxKeptBytes) return {};
   const auto location = answer.headers.find("Location");
-  const nlohmann::json kept = {
-      {"at", muster::toString(now)},
-      {"what", io::sha256Hex(order.what)},
-      {"status", answer.status},
-      {"location", location == answer.headers.end() ? "" : location->second},
-      {"body", answer.body}};
+  nlohmann::json kept = {{"at", muster::toString(now)}, {"what", io::sha256Hex(order.what)}};
+  const bool has_secret = answer.headers.contains("Cache-Control");
+  if (!has_secret && jsonText(answer.body).size() <= kMaxKeptBytes)
+    kept.update({{"status", answer.status},
+                 {"location", location == answer.headers.end() ? "" : location->second},
+                 {"body", answer.body}});
+  return change([&](nlohmann::json& all) {
+    prune(all, now);
+    all[idOf(order)] = kept;
+  });
+}
+
+Result<void> IdempotentOrders::forget(const IdempotentOrder& order) {
+  return change([&](nlohmann::json& all) { all.erase(idOf(order)); });
+}
+
+Result<void> IdempotentOrders::change(const std::function<void(nlohmann::json&)>& edit) {
   for (int attempt = 0; attempt < kExchangeAttempts; ++attempt) {
     TRY(before, store_.getValue(kOrdersKey));
     TRY(all, parsed(before));
-    prune(all, now);
-    all[idOf(order)] = kept;
+    edit(all);
     TRY(done, store_.exchangeValue(kOrdersKey, before, jsonText(all)));
     if (done) return {};
   }
-  return fail(ErrorCode::Unavailable, "others give orders all the time; try again");
+  return fail(othersAllTheTime());
 }
 
 }  // namespace muster::api

@@ -2,15 +2,17 @@
 // Idempotency-Key: an order that a client sends again, because it did not see the answer, is
 // answered as before and not done again. Kept in the store for 24 h, so a restart forgets none.
 //
-// What is remembered is written after the order was done: a crash between the two leaves an order
-// that a repetition does again. Orders are such that this changes nothing (a set, a grant) or says
-// so (a name that is taken).
+// The key is written before the order is done, and the answer afterwards: of an order whose process
+// died in between nobody knows whether it was done, and it is never done again under its key. The
+// answer then says so, unless the order's own place in the store knows the key (a run's row).
+// docs/adr/0337
 #pragma once
 
 #include "api/route.h"
 #include "lifecycle/store/store.h"
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -27,11 +29,25 @@ struct IdempotentOrder {
 class IdempotentOrders {
  public:
   explicit IdempotentOrders(lifecycle::Store& store) : store_(store) {}
-  /// The answer that this order got. Errors: 409 (the key was of another order), 400 (the key)
-  std::expected<std::optional<Answer>, Problem> find(const IdempotentOrder& order, WallTime now);
+  enum class Known {
+    No,       ///< it is noted now, and may be done
+    Begun,    ///< by a process that has not said how it ended
+    Answered  ///< with `answer`, or with one that was not kept
+  };
+  struct Found {
+    Known known = Known::No;
+    std::optional<Answer> answer;
+  };
+  /// Notes that the order is about to be done, unless it is known. Errors: 409 (the key was of
+  /// another order), 400 (the key), 503 (the store)
+  std::expected<Found, Problem> begin(const IdempotentOrder& order, WallTime now);
+  /// One that is long or has a secret is not kept: only that there was one.
   Result<void> remember(const IdempotentOrder& order, const Answer& answer, WallTime now);
+  /// It was refused, and nothing was done: the key may be used again.
+  Result<void> forget(const IdempotentOrder& order);
 
  private:
+  Result<void> change(const std::function<void(nlohmann::json&)>& edit);
   lifecycle::Store& store_;
 };
 

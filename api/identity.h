@@ -50,6 +50,8 @@ struct Identity {
   Role role = Role::Viewer;
   Scope scope;
   std::optional<WallTime> expires_at;
+  std::string person = {};  ///< whose token it is; empty: the principal's own
+  std::string issuer = {};  ///< who made the token; empty: there is none, or nobody knows
 };
 
 /// "pools=a,b racks=r1 nodes=gpu[1-4]" as words, as files and commands write a scope.

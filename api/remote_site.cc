@@ -36,13 +36,14 @@ struct CodeRow {
   ErrorCode code;
 };
 /// `code` of problem+json (docs/api.md).
-constexpr std::array<CodeRow, 12> kCodeWords{{{"invalid-input", ErrorCode::InvalidInput},
+constexpr std::array<CodeRow, 13> kCodeWords{{{"invalid-input", ErrorCode::InvalidInput},
                                               {"unauthenticated", ErrorCode::Denied},
                                               {"denied", ErrorCode::Denied},
                                               {"not-found", ErrorCode::NotFound},
                                               {kUnknownResource, ErrorCode::NotFound},
                                               {"method-not-allowed", ErrorCode::Unavailable},
                                               {"conflict", ErrorCode::Conflict},
+                                              {"outcome-unknown", ErrorCode::Conflict},
                                               {"too-large", ErrorCode::InvalidInput},
                                               {"unavailable", ErrorCode::Unavailable},
                                               {"timeout", ErrorCode::Timeout},
@@ -218,11 +219,13 @@ Result<json> RemoteSite::get(const std::string& resource, const Query& query,
   return ask(std::move(request), resource + queryText(query));
 }
 
-Result<json> RemoteSite::post(const std::string& resource, const json& body) {
+Result<json> RemoteSite::post(const std::string& resource, const json& body,
+                              const std::string& idempotency_key) {
   io::HttpRequest request;
   request.method = "POST";
   request.timeout = std::chrono::seconds(60);
   request.headers["Content-Type"] = "application/json";
+  if (!idempotency_key.empty()) request.headers["Idempotency-Key"] = idempotency_key;
   request.body = jsonText(body);
   return ask(std::move(request), resource);
 }
@@ -376,6 +379,19 @@ Result<std::string> RemoteSite::principal() {
   auto name = answer.is_object() ? textOf(answer, "principal") : std::string();
   if (name.empty()) return fail(ErrorCode::Corrupt, where() + " does not say who this is");
   return name;
+}
+
+Result<Run> RemoteSite::submitRun(const app::RunRequest& request) {
+  json body = {{"kind", toString(request.kind)},
+               {"after_restart", toString(request.after_restart)}};
+  if (!request.apply.nodes.empty()) body["nodes"] = request.apply.nodes;
+  if (request.apply.confirm) body["confirm"] = true;
+  if (request.kind == lifecycle::RunKind::Erase) {
+    body["disks"] = request.erase.disks;
+    body["reason"] = request.erase.reason;
+    body["confirm_node"] = request.apply.nodes;
+  }
+  return runOf(post("/runs", body, request.idempotency_key));
 }
 
 Result<std::vector<Run>> RemoteSite::runs(const lifecycle::RunFilter& filter) {

@@ -59,6 +59,7 @@ class RemoteSite final : public app::SiteClient {
   Result<std::vector<app::PoolHold>> overridePoolHolds(const std::string& nodes,
                                                        const std::string& reason) override;
   Result<std::string> principal() override;
+  Result<lifecycle::Run> submitRun(const app::RunRequest& request) override;
   Result<std::vector<lifecycle::Run>> runs(const lifecycle::RunFilter& filter) override;
   Result<lifecycle::Run> run(const std::string& id) override;
   Result<app::RunEvents> followRun(const std::string& id, std::int64_t after,
@@ -80,7 +81,8 @@ class RemoteSite final : public app::SiteClient {
   Result<nlohmann::json> get(const std::string& resource, const Query& query = {},
                              std::chrono::milliseconds timeout = std::chrono::seconds(60));
   /// An order; null where the answer has no body.
-  Result<nlohmann::json> post(const std::string& resource, const nlohmann::json& body);
+  Result<nlohmann::json> post(const std::string& resource, const nlohmann::json& body,
+                              const std::string& idempotency_key = {});
   /// All pages of a list.
   Result<std::vector<nlohmann::json>> list(const std::string& resource, Query query);
   template <class Make>

@@ -182,6 +182,11 @@ std::string Call::text(const std::string& name) const {
   return {};
 }
 
+std::vector<std::string> Call::texts(const std::string& name) const {
+  const auto found = body.find(name);
+  return found == body.end() ? std::vector<std::string>() : found->get<std::vector<std::string>>();
+}
+
 std::int64_t Call::integer(const std::string& name, std::int64_t otherwise) const {
   return numberOf(text(name)).value_or(otherwise);
 }

@@ -54,6 +54,7 @@ struct Call {
   std::string text(const std::string& name) const;
   std::int64_t integer(const std::string& name, std::int64_t otherwise) const;
   bool flag(const std::string& name) const { return text(name) == "true"; }
+  std::vector<std::string> texts(const std::string& name) const;  ///< of the body
 };
 
 struct Answer {
@@ -88,6 +89,8 @@ struct ApiRoute {
   std::string_view content_type = "application/json";
   /// Of an order: answers the resource whose ETag an If-Match is held against; set by apiRoutes.
   Act resource = {};
+  bool knows_its_key = false;  ///< of an order: done again with the same Idempotency-Key it is the
+                               ///< one of then, by the store itself
 };
 
 /// All routes, in the order of OpenAPI.

@@ -14,6 +14,7 @@ nlohmann::json approvalsJson(const lifecycle::Run& run) {
   auto out = nlohmann::json::array();
   for (const auto& each : run.approvals)
     out.push_back({{"principal", each.by.principal},
+                   {"person", personOf(each.by)},
                    {"way", each.by.way},
                    {"address", each.by.address},
                    {"at", muster::toString(each.at)},
@@ -63,6 +64,7 @@ nlohmann::json runJson(const lifecycle::Run& run) {
                         {"ordered_by", run.ordered_by},
                         {"asked_by",
                          {{"principal", run.asked_by.principal},
+                          {"person", personOf(run.asked_by)},
                           {"way", run.asked_by.way},
                           {"address", run.asked_by.address}}},
                         {"asked_at", muster::toString(run.asked_at)},
@@ -90,6 +92,8 @@ nlohmann::json runJson(const lifecycle::Run& run) {
   if (run.waits_until != WallTime{}) out["waits_until"] = muster::toString(run.waits_until);
   if (!run.unreadable.empty()) out["unreadable"] = run.unreadable;
   if (run.impact) out["impact"] = impactJson(*run.impact);
+  if (run.kind == lifecycle::RunKind::Erase)
+    out["erase"] = {{"disks", run.erase.disks}, {"reason", run.erase.reason}};
   return out;
 }
 

@@ -9,6 +9,9 @@
 #include "base/json_input.h"
 #include "lifecycle/model/json.h"
 
+#include <array>
+#include <utility>
+
 namespace muster::api {
 namespace {
 
@@ -21,7 +24,8 @@ const Field kId{"id", Kind::Text, "A run", true};
 const Field kPlanHash{"plan_hash", Kind::Text, "The plan that is meant: Run's own", true};
 
 lifecycle::RunActor actorOf(const Call& call) {
-  return {call.identity.principal, std::string(toString(call.identity.way)), call.address};
+  return {call.identity.principal, std::string(toString(call.identity.way)), call.address,
+          call.identity.person, call.identity.issuer};
 }
 
 /// Where it was: the cursor is what the last item began with.
@@ -63,14 +67,47 @@ Reply events(SiteReader& reader, const Call& call) {
   return Answer{200, {{"items", std::move(items)}, {"next", found.next}, {"ended", found.ended}}};
 }
 
+std::expected<void, Problem> require(const Call& call, Verb verb, std::string_view what) {
+  const auto& who = call.identity;
+  if (may(who.role, verb)) return {};
+  return std::unexpected(denied(fmt::format("{} ({}) may not ask for: {} (verb {})", who.principal,
+                                            toString(who.role), what, toString(verb)),
+                                rolesThatMay(verb)));
+}
+
+/// What each member of the order belongs to.
+constexpr std::array<std::pair<std::string_view, lifecycle::RunKind>, 3> kMembers{
+    {{"disks", lifecycle::RunKind::Erase},
+     {"reason", lifecycle::RunKind::Erase},
+     {"confirm_node", lifecycle::RunKind::Erase}}};
+
+/// Whether whoever may ask for runs may ask for this kind, in this way.
+std::expected<void, Problem> mayAskFor(lifecycle::RunKind kind, const Call& call) {
+  for (const auto& [member, of] : kMembers)
+    if (of != kind && call.body.contains(member))
+      return std::unexpected(
+          Problem(400, "invalid-input",
+                  fmt::format("\"{}\" belongs to a run of kind {}", member, toString(of))));
+  if (kind != lifecycle::RunKind::Erase) return {};
+  TRY_OK(require(call, Verb::Erase, "an erasure of disks"));
+  if (call.text("nodes").empty() || call.text("confirm_node") != call.text("nodes"))
+    return std::unexpected(Problem(400, "invalid-input",
+                                   "an erasure names its one node twice: in \"nodes\" and in "
+                                   "\"confirm_node\"",
+                                   "this cannot be undone; nothing was done"));
+  return {};
+}
+
 Reply submit(SiteReader& reader, const Call& call) {
   const auto kind = lifecycle::parseRunKind(call.text("kind"));
   if (!kind)
     return std::unexpected(Problem(400, "invalid-input",
                                    "\"" + call.text("kind") + "\" is no kind of run",
-                                   "there is: apply"));
-  app::RunRequest request{.kind = *kind,
-                          .apply = {call.text("nodes"), call.flag("confirm"), "API: apply"}};
+                                   "there are: apply, erase"));
+  TRY_OK(mayAskFor(*kind, call));
+  app::RunRequest request{
+      .kind = *kind,
+      .apply = {call.text("nodes"), call.flag("confirm"), "API: " + call.text("kind")}};
   if (const auto word = call.text("after_restart"); !word.empty()) {
     const auto policy = lifecycle::parseAfterRestart(word);
     if (!policy)
@@ -79,6 +116,8 @@ Reply submit(SiteReader& reader, const Call& call) {
     request.after_restart = *policy;
   }
   if (!request.apply.nodes.empty()) TRY_OK(requireInScope(reader, call, request.apply.nodes));
+  if (*kind == lifecycle::RunKind::Erase)
+    request.erase = {call.texts("disks"), call.text("reason"), ""};
   request.idempotency_key = call.idempotency_key;
   TRY(store, app::openRunStore(reader.options()));
   TRY(made, app::submitRun(*store, request, actorOf(call), reader.now()));
@@ -139,11 +178,15 @@ void addRunRoutes(std::vector<ApiRoute>& routes) {
        {"limit", Kind::Integer, "Entries of the log that are looked at", false, 1, kMaxEvents}},
       listOf("Event", part), events);
   add("POST", "/runs", Verb::Run, "Ask for a run",
-      {{"kind", Kind::Text, "apply", true},
-       {"nodes", Kind::Hostlist, "These only; default: all"},
+      {{"kind", Kind::Text, "apply or erase (with the verb erase)", true},
+       {"nodes", Kind::Hostlist, "These only; default: all. Of erase: one"},
        {"confirm", Kind::Boolean, "Wait for its author's yes when the plan is known"},
-       {"after_restart", Kind::Text, "continue or pause"}},
+       {"after_restart", Kind::Text, "continue or pause"},
+       {"disks", Kind::Texts, "Of erase: serials; default: all that are built in"},
+       {"reason", Kind::Text, "Of erase: why; kept in the log and in the report"},
+       {"confirm_node", Kind::Text, "Of erase: the node again"}},
       refTo("Run"), submit, 202);
+  routes.back().knows_its_key = true;
   add("POST", "/runs/{id}/cancel", Verb::Run, "End it; nothing new begins", {}, refTo("Run"),
       ordered(app::cancelRun));
   add("POST", "/runs/{id}/pause", Verb::Run, "Begin nothing new", {}, refTo("Run"),

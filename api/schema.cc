@@ -52,18 +52,19 @@ json scope() { return object({{"pools", kTexts}, {"racks", kTexts}, {"nodes", kT
 json severity() { return words({"info", "warning", "error"}); }
 
 json problem() {
-  return object({{"type", kText},
-                 {"title", kText},
-                 {"status", {{"type", "integer"}, {"minimum", 400}, {"maximum", 599}}},
-                 {"code", words({"invalid-input", "unauthenticated", "denied", "not-found",
-                                 "unknown-resource", "method-not-allowed", "conflict", "too-large",
-                                 "unavailable", "timeout", "corrupt", "internal"})},
-                 {"detail", kText},
-                 {"what_to_do", kText},
-                 {"retryable", kFlag},
-                 {"roles", kTexts},
-                 {"request_id", kText},
-                 {"diagnostics", arrayOf(refTo("Diagnostic"))}});
+  return object(
+      {{"type", kText},
+       {"title", kText},
+       {"status", {{"type", "integer"}, {"minimum", 400}, {"maximum", 599}}},
+       {"code", words({"invalid-input", "unauthenticated", "denied", "not-found",
+                       "unknown-resource", "method-not-allowed", "conflict", "too-large",
+                       "outcome-unknown", "unavailable", "timeout", "corrupt", "internal"})},
+       {"detail", kText},
+       {"what_to_do", kText},
+       {"retryable", kFlag},
+       {"roles", kTexts},
+       {"request_id", kText},
+       {"diagnostics", arrayOf(refTo("Diagnostic"))}});
 }
 
 json diagnostic() {
@@ -333,13 +334,16 @@ void addFabric(json& out) {
 }
 
 json run() {
-  const auto by = object({{"principal", kText}, {"way", kText}, {"address", kText}});
+  const auto by = object(
+      {{"principal", kText}, {"way", kText}, {"address", kText}, {"person", kText, kOptional}});
   const auto approval = object({{"principal", kText},
+                                {"person", kText, kOptional},
                                 {"way", kText},
                                 {"address", kText},
                                 {"at", kTime},
                                 {"plan_hash", kText},
                                 {"confirmation", kFlag}});
+  const auto erase = object({{"disks", kTexts}, {"reason", kText}});
   const auto stamp = object({{"state", kText}, {"reason", kText}, {"at", kTime}, {"by", kText}});
   const auto overridden = object({{"principal", kText},
                                   {"way", kText},
@@ -372,7 +376,8 @@ json run() {
   out["properties"].update({{"planned_at", kTime},
                             {"waits_until", kTime},
                             {"unreadable", kText},
-                            {"impact", planImpact()}});
+                            {"impact", planImpact()},
+                            {"erase", erase}});
   return out;
 }
 
@@ -383,6 +388,7 @@ json token() {
                  {"scope", scope()},
                  {"created_at", kTime},
                  {"created_by", kText},
+                 {"owner", kText},
                  {"expires_at", kTime},
                  {"revoked", kFlag},
                  {"token", kText, kOptional}});

@@ -7,12 +7,6 @@ namespace {
 
 constexpr std::int64_t kDefaultHours = 24 * 90;
 
-std::vector<std::string> textsOf(const Call& call, const char* name) {
-  const auto found = call.body.find(name);
-  return found == call.body.end() ? std::vector<std::string>()
-                                  : found->get<std::vector<std::string>>();
-}
-
 Reply listed(SiteReader& reader, const Call&) {
   TRY(tokens, Tokens(reader.store()).list());
   auto items = nlohmann::json::array();
@@ -27,9 +21,13 @@ Reply create(SiteReader& reader, const Call& call) {
                                    "there are: " + allRoles()));
   const TokenRequest request{call.text("name"),
                              *role,
-                             {textsOf(call, "pools"), textsOf(call, "racks"), call.text("nodes")},
-                             static_cast<int>(call.integer("hours", kDefaultHours))};
-  TRY(created, Tokens(reader.store()).create(request, call.actor, reader.now()));
+                             {call.texts("pools"), call.texts("racks"), call.text("nodes")},
+                             static_cast<int>(call.integer("hours", kDefaultHours)),
+                             call.text("owner")};
+  const auto& who = call.identity;
+  TRY(created, Tokens(reader.store())
+                   .create(request, {call.actor, who.person.empty() ? who.principal : who.person},
+                           reader.now()));
   Answer out{200, toJson(created.token)};
   out.body["token"] = created.secret;
   out.headers["Cache-Control"] = "no-store";
@@ -65,6 +63,7 @@ void addTokenRoutes(std::vector<ApiRoute>& routes) {
                     {},
                     {{"name", Kind::Text, "Letters, digits, '.', '_', '-'", true},
                      {"role", Kind::Text, "viewer, operator, approver, robot or admin", true},
+                     {"owner", Kind::Text, "The person who uses it; default: who asks"},
                      {"hours", Kind::Integer, "How long it lives", false, 1, kMaxTokenHours},
                      {"pools", Kind::Texts, "Only nodes of these pools"},
                      {"racks", Kind::Texts, "Only nodes in these racks"},

@@ -14,6 +14,7 @@
 namespace muster::api {
 namespace {
 
+constexpr std::string_view kPrincipalPrefix = "token:";
 constexpr std::size_t kSecretBytes = 32;
 constexpr std::size_t kIdBytes = 6;
 constexpr std::size_t kMaxNameBytes = 64;
@@ -24,6 +25,7 @@ constexpr std::chrono::hours kKeptWhenOver{24 * 90};  ///< in lists, for who ask
 nlohmann::json keptJson(const Token& token) {
   auto out = toJson(token);
   out["sha256"] = token.sha256;
+  out["issuer"] = token.issuer;
   return out;
 }
 
@@ -31,6 +33,11 @@ std::string textOf(const std::vector<Token>& tokens) {
   auto out = nlohmann::json::array();
   for (const auto& token : tokens) out.push_back(keptJson(token));
   return jsonText(out);
+}
+
+/// Of a token of an older muster: "anna@ctl1 (API, …)", "token:ci (API, …)".
+std::string personIn(const std::string& created_by) {
+  return created_by.substr(0, created_by.find_first_of("@ "));
 }
 
 Result<Token> tokenOf(const nlohmann::json& json) {
@@ -45,7 +52,11 @@ Result<Token> tokenOf(const nlohmann::json& json) {
            json.at("created_by"),
            {},
            json.at("revoked"),
-           json.at("sha256")};
+           json.at("sha256"),
+           json.value("owner", ""),
+           json.value("issuer", "")};
+    if (out.issuer.empty()) out.issuer = personIn(out.created_by);
+    if (out.owner.empty()) out.owner = out.issuer;
     const auto role = parseRole(json.at("role").get<std::string>());
     if (!role) return fail(ErrorCode::Corrupt, "a token of the store has a role that is none");
     out.role = *role;
@@ -88,6 +99,7 @@ nlohmann::json toJson(const Token& token) {
           {"scope", toJson(token.scope)},
           {"created_at", muster::toString(token.created_at)},
           {"created_by", token.created_by},
+          {"owner", token.owner},
           {"expires_at", muster::toString(token.expires_at)},
           {"revoked", token.revoked}};
 }
@@ -100,6 +112,15 @@ Result<std::vector<Token>> tokensFromText(std::string_view text) {
     TRY(token, tokenOf(each));
     out.push_back(std::move(token));
   }
+  // Of an older muster that names a token as the maker: the person behind that one.
+  for (auto& token : out)
+    for (auto* name : {&token.owner, &token.issuer})
+      for (std::size_t step = 0; name->starts_with(kPrincipalPrefix) && step < out.size(); ++step) {
+        const auto made_by =
+            std::ranges::find(out, name->substr(kPrincipalPrefix.size()), &Token::name);
+        if (made_by == out.end()) break;
+        *name = made_by->owner;
+      }
   return out;
 }
 
@@ -114,7 +135,7 @@ Result<void> Tokens::note(const std::string& text, WallTime now) {
   return {};
 }
 
-Result<CreatedToken> Tokens::create(const TokenRequest& request, const std::string& by,
+Result<CreatedToken> Tokens::create(const TokenRequest& request, const TokenIssuer& by,
                                     WallTime now) {
   if (!isName(request.name))
     return fail(
@@ -123,6 +144,11 @@ Result<CreatedToken> Tokens::create(const TokenRequest& request, const std::stri
   if (request.hours < 1 || request.hours > kMaxTokenHours)
     return fail(ErrorCode::InvalidInput,
                 fmt::format("a token lives 1 to {} hours", kMaxTokenHours));
+  if (!request.owner.empty() && !isName(request.owner))
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("the owner of a token is a person's user name, of 1 to {} letters, "
+                            "digits, '.', '_' and '-'",
+                            kMaxNameBytes));
   for (const auto* words : {&request.scope.pools, &request.scope.racks})
     for (const auto& word : *words)
       if (word.find_first_not_of(' ') == std::string::npos)
@@ -135,15 +161,17 @@ Result<CreatedToken> Tokens::create(const TokenRequest& request, const std::stri
                request.role,
                request.scope,
                now,
-               by,
+               by.text,
                now + std::chrono::hours(request.hours),
                false,
-               io::sha256Hex(out.secret)};
+               io::sha256Hex(out.secret),
+               request.owner.empty() ? by.person : request.owner,
+               by.person};
   // The log has it before it counts.
-  TRY_OK(note(
-      fmt::format("{} creates token {} ({}): role {}, until {}", by, out.token.name, out.token.id,
-                  toString(request.role), muster::toString(out.token.expires_at)),
-      now));
+  TRY_OK(note(fmt::format("{} creates token {} ({}) for {}: role {}, until {}", by.text,
+                          out.token.name, out.token.id, out.token.owner, toString(request.role),
+                          muster::toString(out.token.expires_at)),
+              now));
   TRY_OK(exchange(store_, [&](std::vector<Token>& tokens) -> Result<void> {
     std::erase_if(tokens, [&](const Token& old) { return old.expires_at + kKeptWhenOver < now; });
     for (const auto& old : tokens)
@@ -193,7 +221,8 @@ const Token* TokenTable::find(std::string_view secret, WallTime now) const {
 }
 
 Identity identityOf(const Token& token) {
-  return {"token:" + token.name, Way::Token, token.role, token.scope, token.expires_at};
+  return {"token:" + token.name, Way::Token,  token.role,  token.scope,
+          token.expires_at,      token.owner, token.issuer};
 }
 
 }  // namespace muster::api

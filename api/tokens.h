@@ -23,10 +23,13 @@ struct Token {
   Role role = Role::Viewer;
   Scope scope;
   WallTime created_at{};
-  std::string created_by;
+  std::string created_by;  ///< as the log says it
   WallTime expires_at{};
   bool revoked = false;
   std::string sha256;  ///< hex, of the whole token
+  std::string owner;   ///< the person who uses it: "anna"
+  std::string
+      issuer;  ///< the person who has made it, and seen it; of an older muster: from created_by
 };
 /// Without the hash.
 nlohmann::json toJson(const Token& token);
@@ -36,6 +39,12 @@ struct TokenRequest {
   Role role = Role::Viewer;
   Scope scope;
   int hours = 24 * 90;
+  std::string owner = {};  ///< empty: who makes it
+};
+/// Who makes a token.
+struct TokenIssuer {
+  std::string text;    ///< for the log
+  std::string person;  ///< "anna"
 };
 struct CreatedToken {
   Token token;
@@ -48,7 +57,7 @@ class Tokens {
   explicit Tokens(lifecycle::Store& store) : store_(store) {}
   Result<std::vector<Token>> list() const;
   /// Errors: InvalidInput (name, hours), Conflict (the name is in use, or there are too many)
-  Result<CreatedToken> create(const TokenRequest& request, const std::string& by, WallTime now);
+  Result<CreatedToken> create(const TokenRequest& request, const TokenIssuer& by, WallTime now);
   /// `id_or_name`. Errors: NotFound
   Result<Token> revoke(const std::string& id_or_name, const std::string& by, WallTime now);
 

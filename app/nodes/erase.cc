@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/nodes/erase.h"
 
+#include "app/nodes/erase_plan.h"
+#include "app/plans/current_impact.h"
+#include "app/runs/run_policy.h"
+#include "app/runs/runs.h"
 #include "app/site/effective_cluster.h"
 #include "base/json_input.h"
 #include "inventory/model/cluster.h"
@@ -12,29 +16,6 @@ namespace muster::app {
 namespace {
 
 using lifecycle::Subject;
-
-/// The serial that the node's firmware must report: what the inventory declares, else what its
-/// agent has reported.
-Result<std::string> serialOf(const inventory::Node& node, const lifecycle::FactSet& facts) {
-  if (!node.serial.empty()) return node.serial;
-  if (const auto reported = facts.value(Subject(node.name), FacetName("hw.serial"));
-      reported && !reported->empty())
-    return *reported;
-  return fail(ErrorCode::NotFound,
-              fmt::format("the serial of {} is not known, so it cannot be verified that this is "
-                          "the right machine; declare it in the inventory",
-                          node.name.str()));
-}
-
-/// Only this one action: whatever else is open belongs to somebody's apply.
-Result<lifecycle::Plan> planOf(Session& session, const NodeName& node,
-                               const lifecycle::FactSet& facts) {
-  lifecycle::Policy policy;
-  policy.only = {Subject(node)};
-  policy.wipe_allowed = {node};
-  policy.intents_to_end = std::set<std::string>();
-  return lifecycle::makePlan(session.cluster(), facts, policy, {&session.controller->erasures()});
-}
 
 /// Whether the report is of this request, and not of an earlier one.
 bool isOf(const std::string& report, const std::string& request_id) {
@@ -71,16 +52,19 @@ Result<EraseResult> eraseNode(const Options& options, const EraseRequest& wanted
   lifecycle::Policy only;
   only.only = {Subject(node.name)};
   TRY(facts, controller.run(controller.observe(only)));
-  if (const auto why = provision::whyNotErase(session->cluster(), node.name, facts))
-    return fail(ErrorCode::Denied, *why + "; nothing was erased");
-  TRY(serial, serialOf(node, facts));
-  TRY(request, provision::requestToGoOnWith(
-                   controller.store(), node.name,
-                   {io::randomToken(6), serial, wanted.disks, actorText(), wanted.reason}));
-  controller.erasures().ask(node.name, request);
-  TRY(plan, planOf(*session, node.name, facts));
+  TRY(planned,
+      planErasure(session->cluster(), controller.store(), facts,
+                  {node.name, io::randomToken(6), wanted.disks, actorText(), wanted.reason}));
+  const auto& request = planned.request;
+  const auto& plan = planned.plan;
   progress.onPlan(plan);
   if (!wanted.confirmed) return EraseResult{};
+  TRY(impact, controller.run(currentImpact(session->cluster(), controller.store(), facts, plan,
+                                           [&controller](lifecycle::Subject subject) {
+                                             return controller.observePool(std::move(subject));
+                                           })));
+  TRY_OK(requireNoApprovals(session->cluster(), plan, impact, controller.clock().now()));
+  controller.erasures().ask(node.name, request);
   TRY_OK(provision::beginErasure(controller.store(), plan, node.name, request,
                                  controller.clock().now()));
   TRY(report, controller.run(controller.apply(plan)));
@@ -88,7 +72,25 @@ Result<EraseResult> eraseNode(const Options& options, const EraseRequest& wanted
   return resultOf(*session, only, request.id, node.name, report.ok() && report.held == 0);
 }
 
+namespace {
+
+/// What a run asks for ends with the run: taken back beside it, it would be asked for again.
+Result<void> requireNoRun(const Options& options, const NodeName& node) {
+  TRY(runs, openRunStore(options));
+  TRY(open, listRuns(*runs, {.open_only = true, .limit = lifecycle::kMaxOpenRuns}));
+  for (const auto& run : open)
+    if (run.kind == lifecycle::RunKind::Erase && run.apply.nodes == node.str())
+      return fail(ErrorCode::Conflict,
+                  fmt::format("run {0} erases {1}, or waits to: `muster run cancel {0}`; nothing "
+                              "was changed",
+                              run.id, node.str()));
+  return {};
+}
+
+}  // namespace
+
 Result<std::string> cancelErasure(const Options& options, const NodeName& node) {
+  if (storeExists(options)) TRY_OK(requireNoRun(options, node));
   TRY(lock, acquireLock(options.state));
   (void)lock;  // held to the end
   TRY(store, openStoreForWriting(options));

@@ -4,6 +4,7 @@
 
 #include "app/runs/run_agreement.h"
 #include "app/runs/run_change.h"
+#include "app/runs/run_erasure.h"
 #include "app/runs/run_scope.h"
 #include "lifecycle/model/plan.h"
 
@@ -68,7 +69,7 @@ Async<bool> RunExecutor::step() {
     co_return true;
   }
   if (const auto& done = std::get<0>(first); !done) {
-    CO_TRY_OK(rows_.endWith(id, done.error()));
+    CO_TRY_OK(giveUp(id, done.error()));
   }
   co_return true;
 }
@@ -128,9 +129,20 @@ Task<RunOrder> RunExecutor::awaitOrder(std::string id) {
   }
 }
 
+/// What the run has asked for and nobody has begun is taken back before its state says that it is
+/// over: killed in between, it is tried again.
+Result<void> RunExecutor::giveUp(const std::string& id, const Error& error) {
+  if (!error.canRetry()) {
+    TRY(run, rows_.read(id));
+    TRY_OK(leaveErasure(work_, run));
+  }
+  return rows_.endWith(id, error);
+}
+
 /// What is under way was dropped, as by a crash: nothing new begins, the journal knows the rest.
 Result<void> RunExecutor::obey(const std::string& id) {
   TRY(ordered, rows_.read(id));
+  TRY(taken_back, leaveErasure(work_, ordered));
   TRY(begun, openActionsOf(work_.store, ordered));
   auto obeyed = changeRun(work_.runs, id, [&](Run run, std::string& note) -> Result<Run> {
     if (run.order == RunOrder::None || isEnd(run.state)) return run;
@@ -145,6 +157,7 @@ Result<void> RunExecutor::obey(const std::string& id) {
     for (const auto& action : begun)
       left.push_back(action + ": had begun; the next `muster apply` looks at it");
     if (cancels) addProblems(run, left);
+    addProblems(run, taken_back);
     note = fmt::format("run {}: {} by {}; {}", id, cancels ? "cancelled" : "paused", by, run.text);
     return changed(std::move(run), cancels ? RunState::Cancelled : RunState::Paused,
                    cancels ? RunReason::CancelledByPerson : RunReason::PausedByPerson,

@@ -28,6 +28,7 @@ class RunExecutor {
   /// What an earlier process has left. Answers the run when it is to be worked on.
   Result<std::optional<lifecycle::Run>> adopt(lifecycle::Run run);
   Task<lifecycle::RunOrder> awaitOrder(std::string id);
+  Result<void> giveUp(const std::string& id, const Error& error);
   Result<void> obey(const std::string& id);
 
   RunWork work_;

@@ -171,7 +171,7 @@ Result<void> requireNoApprovals(const inventory::Cluster& cluster, const Plan& p
   return fail(ErrorCode::Denied,
               why +
                   "; nothing was done. Let the monitor or server of the site carry it out: "
-                  "`muster server`, then `muster apply` without --direct");
+                  "`muster server`, then the same command without --direct");
 }
 
 }  // namespace muster::app

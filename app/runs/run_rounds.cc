@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/runs/run_rounds.h"
 
-#include "app/plans/plan.h"
 #include "app/runs/run_agreement.h"
 #include "app/runs/run_change.h"
+#include "app/runs/run_erasure.h"
+#include "app/runs/run_kinds.h"
+#include "app/runs/run_planning.h"
 #include "app/runs/run_scope.h"
 #include "inventory/model/cluster.h"
 
@@ -26,14 +28,16 @@ constexpr std::chrono::minutes kFactsAreFresh{2};
 Async<void> RunRounds::carryOut(Run run) {
   const auto id = run.id;
   if (run.state == RunState::Running) {
-    auto rounds = converge(std::move(run), std::nullopt);
+    auto rounds = goOn(std::move(run), std::nullopt);
     auto went_on = co_await std::move(rounds);
     co_return went_on;
   }
   if (run.state == RunState::Queued) {
-    auto planning = makePlan(std::move(run));
+    auto planning = makePlan(work_, rows_, memory_, std::move(run));
     auto planned = co_await std::move(planning);
-    if (!planned) co_return planned;
+    if (!planned) co_return std::unexpected(std::move(planned).error());
+    made_ = std::move(*planned);
+    made_for_ = id;
   }
   CO_TRY(known, rows_.read(id));
   if (known.state == RunState::Planned) CO_TRY_OK(decide(rows_, work_.cluster, id));
@@ -42,60 +46,6 @@ Async<void> RunRounds::carryOut(Run run) {
   auto beginning = begin(std::move(decided));
   auto begun = co_await std::move(beginning);
   co_return begun;
-}
-
-Async<RunRounds::Round> RunRounds::look(Run run) {
-  CO_TRY(policy, policyFor(work_.cluster, run.apply.nodes, work_.store));
-  auto looking = work_.observe(policy);
-  auto facts = co_await std::move(looking);
-  if (!facts) co_return std::unexpected(std::move(facts).error());
-  CO_TRY(plan, work_.plan(*facts, policy));
-  auto counting = currentImpact(work_.cluster, work_.store, *facts, plan, work_.observe_pool);
-  auto impact = co_await std::move(counting);
-  if (!impact) co_return std::unexpected(std::move(impact).error());
-  CO_TRY(open, declaredIntents(work_.store, plan.policy));
-  const bool nothing_left = plan.empty() && open.empty();
-  co_return Round{std::move(plan), std::move(*impact), nothing_left};
-}
-
-Async<void> RunRounds::makePlan(Run run) {
-  const auto id = run.id;
-  const auto& meant = run.apply.inventory;
-  const bool is_another = !meant.empty() && meant != work_.cluster.digest;
-  if (is_another && work_.read_inventory && memory_.read_again_for.insert(id).second) {
-    memory_.begin_none = true;  // the next executor, with the inventory as it is then, plans it
-    work_.read_inventory();
-    co_return Result<void>();
-  }
-  CO_TRY(planning, rows_.move(id, RunState::Planning, RunReason::None));
-  if (is_another) {
-    CO_TRY_OK(
-        rows_.move(id, RunState::Failed, RunReason::InventoryChanged,
-                   "who serves the site has read another inventory than the one that is meant; see "
-                   "its log, and that both read the same file"));
-    co_return Result<void>();
-  }
-  auto looking = look(planning);
-  auto round = co_await std::move(looking);
-  if (!round) co_return std::unexpected(std::move(round).error());
-  if (round->nothing_left) {
-    CO_TRY_OK(rows_.move(id, RunState::Done, RunReason::NothingToDo));
-    co_return Result<void>();
-  }
-  const auto& plan = round->plan;
-  if (const auto within = requireWithinLimits(round->impact); !within) {
-    CO_TRY_OK(rows_.move(id, RunState::Failed, RunReason::LimitsExceeded, within.error().text(),
-                         [&](Run& row) { notePlan(row, plan, round->impact, work_.clock.now()); }));
-    co_return Result<void>();
-  }
-  CO_TRY_OK(rows_.keepPlan(id, plan));
-  CO_TRY_OK(
-      rows_.move(id, RunState::Planned, RunReason::None,
-                 fmt::format("{} actions, plan {}", plan.actions.size(), plan.hash().substr(0, 12)),
-                 [&](Run& row) { notePlan(row, plan, round->impact, work_.clock.now()); }));
-  made_ = plan;
-  made_for_ = id;
-  co_return Result<void>();
 }
 
 /// Of an approved run: the plan that was agreed to, and no other one.
@@ -117,7 +67,7 @@ Async<void> RunRounds::begin(Run run) {
   const bool is_just_made = made_ && made_for_ == id && made_->hash() == run.plan_hash;
   if (!run.begun && is_just_made && !run.apply.confirm && run.approvals_needed == 0) plan = made_;
   if (!run.begun && !plan) {
-    CO_TRY(policy, policyFor(work_.cluster, run.apply.nodes, work_.store));
+    CO_TRY(policy, policyFor(work_, run));
     const bool is_fresh = work_.clock.now() - run.planned_at < kFactsAreFresh;
     auto facts = work_.store.facts();
     if (!is_fresh) {
@@ -125,7 +75,7 @@ Async<void> RunRounds::begin(Run run) {
       facts = co_await std::move(looking);
     }
     if (!facts) co_return std::unexpected(std::move(facts).error());
-    CO_TRY(now, work_.plan(*facts, policy));
+    CO_TRY(now, planOf(work_, run, *facts, policy));
     if (now.hash() != run.plan_hash) {
       const auto stale =
           is_just_made ? staleReasons(*made_, work_.cluster, *facts) : std::vector<std::string>();
@@ -141,16 +91,29 @@ Async<void> RunRounds::begin(Run run) {
   }
   CO_TRY(running, rows_.move(id, RunState::Running, RunReason::None, "", noteAgreement));
   memory_.begun.insert(id);
-  auto rounds = converge(std::move(running), std::move(plan));
+  auto rounds = goOn(std::move(running), std::move(plan));
   auto went = co_await std::move(rounds);
+  co_return went;
+}
+
+Async<void> RunRounds::goOn(Run run, std::optional<Plan> first) {
+  auto work = run.kind == RunKind::Erase
+                  ? eraseDisks(work_, rows_, std::move(run),
+                               [this](Run row, Plan plan) {
+                                 return apply(std::move(row), std::move(plan));
+                               })
+                  : converge(std::move(run), std::move(first));
+  auto went = co_await std::move(work);
   co_return went;
 }
 
 Async<ApplyReport> RunRounds::apply(Run run, Plan plan) {
   const Worker worker{"run " + run.id, run.asked_by.principal, run.asked_by.address,
                       run.apply.command.empty() ? "run " + run.id : run.apply.command};
-  CO_TRY(open, declaredIntents(work_.store, plan.policy));
-  plan.policy.intents_to_end = std::move(open);
+  if (run.kind != RunKind::Erase) {
+    CO_TRY(open, declaredIntents(work_.store, plan.policy));
+    plan.policy.intents_to_end = std::move(open);
+  }
   const auto subjects = withSubjects(run.subjects, plan);
   CO_TRY(noted, changeRun(work_.runs, run.id, [&](Run row, std::string&) -> Result<Run> {
            ++row.progress.rounds;
@@ -196,7 +159,7 @@ Async<void> RunRounds::converge(Run run, std::optional<Plan> first) {
   for (int round = 0; round < kMaxRounds; ++round) {
     std::optional<Plan> plan = std::exchange(first, std::nullopt);
     if (!plan) {
-      auto looking = look(run);
+      auto looking = lookAt(work_, run);
       auto seen = co_await std::move(looking);
       if (!seen) co_return std::unexpected(std::move(seen).error());
       if (seen->nothing_left) {

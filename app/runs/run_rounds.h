@@ -11,6 +11,10 @@
 #include <set>
 #include <string>
 
+namespace muster::provision {
+class Erasures;
+}
+
 namespace muster::app {
 
 /// What one process remembers from one executor to the next: while it lives, a run that was dropped
@@ -37,6 +41,7 @@ struct RunWork {
   PoolObserver observe_pool;
   std::function<void(const std::string&)> notice = {};  ///< for the operator of this process
   std::function<void()> read_inventory = {};            ///< asks for it: another executor follows
+  provision::Erasures* erasures = nullptr;              ///< null: it cannot erase
 };
 
 class RunRounds {
@@ -53,15 +58,10 @@ class RunRounds {
   void saveProgress(const std::string& id);
 
  private:
-  Async<void> makePlan(lifecycle::Run run);
   Async<void> begin(lifecycle::Run run);
+  /// Of a run that is agreed to and begun.
+  Async<void> goOn(lifecycle::Run run, std::optional<lifecycle::Plan> first);
   Async<void> converge(lifecycle::Run run, std::optional<lifecycle::Plan> first);
-  struct Round {
-    lifecycle::Plan plan;
-    PlanImpact impact;
-    bool nothing_left = false;
-  };
-  Async<Round> look(lifecycle::Run run);
   Async<lifecycle::ApplyReport> apply(lifecycle::Run run, lifecycle::Plan plan);
 
   RunWork& work_;

@@ -2,6 +2,7 @@
 #include "app/runs/run_work.h"
 
 #include "app/controller/monitor_run.h"
+#include "provision/storage/erase.h"
 
 namespace muster::app {
 
@@ -21,7 +22,8 @@ RunWork runWork(Controller& controller, lifecycle::RunStore& runs,
             return controller.observePool(std::move(subject));
           },
           [&listener](const std::string& text) { listener.onNotice(text); },
-          [] { requestReload(); }};
+          [] { requestReload(); },
+          &controller.erasures()};
 }
 
 }  // namespace muster::app

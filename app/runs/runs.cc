@@ -71,7 +71,7 @@ Result<Run> saidYes(Run run, const std::string& plan_hash, const RunActor& actor
   RunApproval yes{actor, now, plan_hash, confirmation};
   const bool known =
       std::any_of(run.approvals.begin(), run.approvals.end(), [&yes](const RunApproval& earlier) {
-        return earlier.by.principal == yes.by.principal && earlier.plan_hash == yes.plan_hash &&
+        return personOf(earlier.by) == personOf(yes.by) && earlier.plan_hash == yes.plan_hash &&
                earlier.confirmation == yes.confirmation;
       });
   if (known) return run;
@@ -84,6 +84,29 @@ Result<Run> saidYes(Run run, const std::string& plan_hash, const RunActor& actor
   }
   return changed(std::move(run), RunState::Approved, RunReason::None, RunMover::Person,
                  actor.principal, now);
+}
+
+Result<void> checkErasure(const Run& run) {
+  if (run.kind != RunKind::Erase) return {};
+  std::vector<std::string> names;
+  if (!run.apply.nodes.empty()) {
+    TRY(expanded, inventory::expandHostlist(run.apply.nodes));
+    names = std::move(expanded);
+  }
+  if (names.size() != 1)
+    return fail(ErrorCode::InvalidInput, "an erasure is of one node: name it; nothing was done");
+  if (run.erase.reason.find_first_not_of(" \t\r\n") == std::string::npos ||
+      run.erase.reason.size() > kMaxReasonBytes)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("an erasure needs a reason, of at most {} bytes; it is kept in the "
+                            "report; nothing was done",
+                            kMaxReasonBytes));
+  return {};
+}
+
+/// What was asked for, without what planning has added.
+bool isSameErasure(const EraseParams& a, const EraseParams& b) {
+  return a.disks == b.disks && a.reason == b.reason;
 }
 
 /// Whether it is something that happens to what a plan works on.
@@ -122,10 +145,12 @@ Result<Run> submitRun(RunStore& runs, const RunRequest& request, const RunActor&
   run.id = newId();
   run.kind = request.kind;
   run.apply = request.apply;
+  run.erase = request.erase;
   if (!run.apply.nodes.empty()) {
     TRY(names, inventory::expandHostlist(run.apply.nodes));
     run.apply.nodes = inventory::foldHostlist(std::move(names));
   }
+  TRY_OK(checkErasure(run));
   run.asked_by = actor;
   run.asked_at = now;
   run.after_restart = request.after_restart;
@@ -136,8 +161,8 @@ Result<Run> submitRun(RunStore& runs, const RunRequest& request, const RunActor&
                   run.apply.nodes.empty() ? "all nodes" : run.apply.nodes, who(actor), actor.way);
   const auto wanted = run.apply;
   TRY(stored, runs.add(std::move(run), note));
-  if (stored.apply != wanted || stored.kind != request.kind ||
-      stored.after_restart != request.after_restart)
+  if (stored.apply != wanted || !isSameErasure(stored.erase, request.erase) ||
+      stored.kind != request.kind || stored.after_restart != request.after_restart)
     return fail(ErrorCode::Conflict,
                 fmt::format("the idempotency key was used for another request, run {}", stored.id));
   return std::move(stored);
@@ -276,11 +301,12 @@ Result<std::vector<std::string>> loudOverrides(RunStore& runs) {
 Result<Run> approveRun(RunStore& runs, const std::string& id, const std::string& plan_hash,
                        const RunActor& actor, WallTime now) {
   return changeRun(runs, id, [&](Run run, std::string& note) -> Result<Run> {
-    if (actor.principal == run.asked_by.principal)
+    if (mayBeOnePerson(actor, run.asked_by))
       return fail(ErrorCode::Denied,
-                  fmt::format("{} has asked for run {}, and nobody approves what they asked for; "
-                              "somebody else has to",
-                              actor.principal, run.id));
+                  fmt::format("{} has asked for run {}, and nobody approves what they asked for, "
+                              "with a token that is theirs or that they have made either; somebody "
+                              "else has to",
+                              personOf(run.asked_by), run.id));
     return saidYes(std::move(run), plan_hash, actor, false, now, note);
   });
 }

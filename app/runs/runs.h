@@ -23,6 +23,7 @@ lifecycle::RunActor localActor();
 struct RunRequest {
   lifecycle::RunKind kind = lifecycle::RunKind::Apply;
   lifecycle::ApplyParams apply;
+  lifecycle::EraseParams erase = {};
   lifecycle::AfterRestart after_restart = lifecycle::AfterRestart::Continue;
   std::string idempotency_key;  ///< empty: none
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/site/embedded_site.h"
 
+#include "app/site/effective_cluster.h"
+
 namespace muster::app {
 
 using lifecycle::Run;
@@ -68,6 +70,15 @@ Result<lifecycle::RunStore*> EmbeddedSite::runStore() {
     runs_ = std::move(opened);
   }
   return runs_.get();
+}
+
+Result<Run> EmbeddedSite::submitRun(const RunRequest& request) {
+  if (!request.apply.nodes.empty()) {
+    TRY(live, effectiveCluster(options_));
+    TRY_OK(selectedNodes(live->cluster(), request.apply.nodes));
+  }
+  TRY(runs, runStore());
+  return app::submitRun(*runs, request, localActor(), SystemClock().now());
 }
 
 Result<std::vector<Run>> EmbeddedSite::runs(const lifecycle::RunFilter& filter) {

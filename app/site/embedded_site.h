@@ -31,6 +31,7 @@ class EmbeddedSite final : public SiteClient {
   Result<std::vector<PoolHold>> overridePoolHolds(const std::string& nodes,
                                                   const std::string& reason) override;
   Result<std::string> principal() override;
+  Result<lifecycle::Run> submitRun(const RunRequest& request) override;
   Result<std::vector<lifecycle::Run>> runs(const lifecycle::RunFilter& filter) override;
   Result<lifecycle::Run> run(const std::string& id) override;
   Result<RunEvents> followRun(const std::string& id, std::int64_t after,

@@ -56,6 +56,9 @@ class SiteClient {
 
   /// The name by which runs know who asks.
   virtual Result<std::string> principal() = 0;
+  /// As submitRun; what a server cannot be told (RunRequest's inventory, the command as typed) it
+  /// does without.
+  virtual Result<lifecycle::Run> submitRun(const RunRequest& request) = 0;
   virtual Result<std::vector<lifecycle::Run>> runs(const lifecycle::RunFilter& filter) = 0;
   virtual Result<lifecycle::Run> run(const std::string& id) = 0;
   virtual Result<RunEvents> followRun(const std::string& id, std::int64_t after,

@@ -124,6 +124,7 @@ void addWipeAndErase(CLI::App& app, Invocation& call) {
                          "Show the report of the last erasure; erase nothing");
   erase_command.add_flag("--cancel", erase_args.cancel, "Cancel an erasure that has not begun");
   erase_command.add_option("--out,-o", erase_args.out, "Write the report as JSON");
+  asksServer(erase_command, call);
 }
 
 }  // namespace

@@ -27,6 +27,9 @@ void addServerCommands(CLI::App& app, Invocation& call) {
   create.add_option("name", create_args.name, "Letters, digits, '.', '_', '-'")->required();
   create.add_option("--role", create_args.role, "viewer, operator, approver, robot or admin")
       ->capture_default_str();
+  create.add_option("--owner", create_args.owner,
+                    "The person who uses it (user name); default: who makes it. What they ask for "
+                    "nobody approves with it, and nor does who has made it");
   create.add_option("--hours", create_args.hours, "How long it lives")
       ->check(CLI::Range(1, 24 * 366))
       ->capture_default_str();

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// erase: the disks of one node, for good. Without --confirm only the plan is shown.
+// erase: the disks of one node, for good. Without --confirm only the plan is shown. Where somebody
+// serves the site it is a run.
 #include "app/nodes/erase.h"
 #include "app/site/output_file.h"
 
+#include "app/site/state_lock.h"
 #include "base/io/files.h"
+#include "cli/commands/asked_site.h"
 #include "cli/commands/lifecycle.h"
+#include "cli/commands/run.h"
 #include "cli/view/console_progress.h"
 #include "provision/storage/erase.h"
 
@@ -40,6 +44,22 @@ int cancel(const app::Options& options, const EraseArgs& args) {
   return kOk;
 }
 
+/// Whoever serves the site does it: it may wait there for the approvals that the inventory asks
+/// for.
+int eraseByRun(const app::Options& options, app::SiteClient& site, const EraseArgs& args) {
+  if (args.reason.empty()) return refuse("--reason is missing; it is kept in the report");
+  if (!args.out.empty())
+    return refuse(
+        "--out writes what is known at once: leave it out, and write the report "
+        "afterwards with `muster erase NODE --report --out FILE`");
+  ApplyProgress progress(options.json, true, PlanDetail::Grouped);
+  return followNewRun(options, site,
+                      {.kind = lifecycle::RunKind::Erase,
+                       .apply = {args.node, false, options.command_line, ""},
+                       .erase = {args.disks, args.reason, ""}},
+                      progress);
+}
+
 }  // namespace
 
 int erase(const app::Options& options, const EraseArgs& args) {
@@ -48,8 +68,14 @@ int erase(const app::Options& options, const EraseArgs& args) {
   if (!args.confirm.empty() && args.confirm != args.node)
     return refuse(
         fmt::format("--confirm {} is not the name of the node, {}", args.confirm, args.node));
-  ConsoleProgress progress(options.json, options.json ? ShowEvents::No : ShowEvents::Yes);
   const bool confirmed = !args.confirm.empty();
+  if (confirmed && !options.direct) {
+    const auto site = askedSite(options);
+    if (!site) return report(site.error());
+    if (!(*site)->isEmbedded() || app::isMonitorAlive(options.state))
+      return eraseByRun(options, **site, args);
+  }
+  ConsoleProgress progress(options.json, options.json ? ShowEvents::No : ShowEvents::Yes);
   const auto erased =
       app::eraseNode(options, {NodeName(args.node), args.disks, args.reason, confirmed}, progress);
   progress.finish();

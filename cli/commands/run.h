@@ -38,6 +38,9 @@ int runAcknowledge(const app::Options& options, const RunArgs& args);
 
 /// apply as a run of whoever serves the site: submits it, and follows it.
 int applyByRun(const app::Options& options, const ApplyArgs& args);
+/// Asks the site for a run, and follows it to its end.
+int followNewRun(const app::Options& options, app::SiteClient& site, const app::RunRequest& request,
+                 ApplyProgress& progress);
 /// Shows a run until it ends. Ctrl-C stops the following only, and says how to go on.
 int followRun(const app::Options& options, app::SiteClient& site, const std::string& id,
               ApplyProgress& progress, bool asked_here);

@@ -146,6 +146,14 @@ int followRun(const app::Options& options, app::SiteClient& site, const std::str
   return exitCodeOf(run->state);
 }
 
+int followNewRun(const app::Options& options, app::SiteClient& site, const app::RunRequest& request,
+                 ApplyProgress& progress) {
+  const auto run = site.submitRun(request);
+  if (!run) return report(run.error());
+  std::cerr << fmt::format("muster: run {}, carried out by who serves this site\n", run->id);
+  return followRun(options, site, run->id, progress, true);
+}
+
 int applyByRun(const app::Options& options, const ApplyArgs& args) {
   const auto live = app::effectiveCluster(options);
   if (!live) return report(live.error());

@@ -18,6 +18,7 @@ struct ServerArgs {
 int server(const app::Options& options, const ServerArgs& args);
 
 struct TokenCreateArgs {
+  std::string owner;  ///< the person who uses it; empty: who makes it
   std::string name, role = "viewer";
   int hours = 24 * 90;
   std::string pools, racks, nodes;  ///< comma-separated; a hostlist

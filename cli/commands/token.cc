@@ -37,7 +37,7 @@ Result<api::TokenRequest> requestOf(const TokenCreateArgs& args) {
   if (!args.racks.empty()) words.push_back("racks=" + args.racks);
   if (!args.nodes.empty()) words.push_back("nodes=" + args.nodes);
   TRY(scope, api::parseScope(words));
-  return api::TokenRequest{args.name, *role, std::move(scope), args.hours};
+  return api::TokenRequest{args.name, *role, std::move(scope), args.hours, args.owner};
 }
 
 }  // namespace
@@ -47,8 +47,8 @@ int tokenCreate(const app::Options& options, const TokenCreateArgs& args) {
   if (!request) return report(request.error());
   const auto store = app::openStoreForWriting(options);
   if (!store) return report(store.error());
-  const auto made =
-      api::Tokens(**store).create(*request, app::actorText(options), SystemClock().now());
+  const auto made = api::Tokens(**store).create(
+      *request, {app::actorText(options), app::userName()}, SystemClock().now());
   if (!made) return report(made.error());
   if (options.json) {
     auto out = api::toJson(made->token);
@@ -56,8 +56,9 @@ int tokenCreate(const app::Options& options, const TokenCreateArgs& args) {
     std::cout << jsonText(out, 2) << "\n";
     return kOk;
   }
-  std::cerr << fmt::format("{} ({}): {}, {}, until {}. It is not shown again:\n", made->token.name,
-                           made->token.id, toString(made->token.role), scopeText(made->token.scope),
+  std::cerr << fmt::format("{} ({}) of {}: {}, {}, until {}. It is not shown again:\n",
+                           made->token.name, made->token.id, made->token.owner,
+                           toString(made->token.role), scopeText(made->token.scope),
                            muster::toString(made->token.expires_at));
   std::cout << made->secret << "\n";
   return kOk;
@@ -74,9 +75,10 @@ int tokenList(const app::Options& options) {
     out.push_back(api::toJson(token));
     if (options.json) continue;
     const auto* state = token.revoked ? "revoked" : token.expires_at <= now ? "over" : "counts";
-    std::cout << fmt::format("{} {:<20} {:<9} {:<8} until {}  {}, by {}\n", token.id, token.name,
-                             toString(token.role), state, muster::toString(token.expires_at),
-                             scopeText(token.scope), token.created_by);
+    std::cout << fmt::format("{} {:<20} {:<9} {:<8} until {}  {}, of {}, by {}\n", token.id,
+                             token.name, toString(token.role), state,
+                             muster::toString(token.expires_at), scopeText(token.scope),
+                             token.owner, token.created_by);
   }
   if (options.json) std::cout << jsonText(out, 2) << "\n";
   if (!options.json && tokens->empty()) std::cout << "there is no token\n";

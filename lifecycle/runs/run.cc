@@ -110,12 +110,21 @@ Result<Run> changed(Run run, RunState to, RunReason reason, RunMover mover, std:
   return run;
 }
 
+const std::string& personOf(const RunActor& actor) {
+  return actor.person.empty() ? actor.principal : actor.person;
+}
+
+bool mayBeOnePerson(const RunActor& a, const RunActor& b) {
+  return a.principal == b.principal || personOf(a) == personOf(b) || a.issuer == personOf(b) ||
+         b.issuer == personOf(a);
+}
+
 std::size_t approvalsOf(const Run& run) {
   std::set<std::string> others;
   for (const auto& approval : run.approvals)
     if (!approval.confirmation && approval.plan_hash == run.plan_hash &&
-        approval.by.principal != run.asked_by.principal)
-      others.insert(approval.by.principal);
+        !mayBeOnePerson(approval.by, run.asked_by))
+      others.insert(personOf(approval.by));
   return others.size();
 }
 

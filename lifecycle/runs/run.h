@@ -22,8 +22,12 @@ inline constexpr std::size_t kMaxRunTextBytes = 4096;
 /// Of a text that is cut to fit: a byte that is no UTF-8 takes three when it is written.
 inline constexpr std::size_t kCutRunTextBytes = kMaxRunTextBytes / 4;
 inline constexpr std::size_t kMaxIdempotencyKeyBytes = 255;
+inline constexpr std::size_t kMaxErasedDisks = 256;
 
-enum class RunKind { Apply };
+enum class RunKind {
+  Apply,
+  Erase  ///< the disks of one node, for good
+};
 std::string_view toString(RunKind kind);
 std::optional<RunKind> parseRunKind(std::string_view text);
 
@@ -87,19 +91,35 @@ std::optional<AfterRestart> parseAfterRestart(std::string_view text);
 
 /// A person or robot, and how they came.
 struct RunActor {
-  std::string principal;  ///< "anna", as the way has proved it: two actors are one when it is equal
+  std::string principal;  ///< "anna", "token:ci", as the way has proved it
   std::string way;        ///< "local", "token", …
   std::string address;    ///< where from; a host's name for "local"
+  std::string person;     ///< who stands behind the principal: a token's owner; empty: itself
+  std::string issuer;     ///< who made the token, and so has seen it; empty: nobody else has
   friend bool operator==(const RunActor&, const RunActor&) = default;
 };
 
-/// Of RunKind::Apply.
+/// Who the actor is, whatever they came with.
+const std::string& personOf(const RunActor& actor);
+/// Whether one person may be behind both: they are the same, a token's owner is the other, or the
+/// one has made the other's token, and so has seen it.
+bool mayBeOnePerson(const RunActor& a, const RunActor& b);
+
+/// Of every kind: what it is about, and how it was asked for.
 struct ApplyParams {
   std::string nodes;      ///< hostlist; empty: all
   bool confirm = false;   ///< the author is to be asked when the plan is known
   std::string command;    ///< as typed, without secrets; for the journal
   std::string inventory;  ///< digest of the cluster that the author means; empty: whatever is there
   friend bool operator==(const ApplyParams&, const ApplyParams&) = default;
+};
+
+/// Of RunKind::Erase: of the one node that ApplyParams::nodes names.
+struct EraseParams {
+  std::vector<std::string> disks;  ///< serials; empty: all that are built in
+  std::string reason;              ///< kept in the journal and in the report
+  std::string request;             ///< id of what the node is told, once it is planned
+  friend bool operator==(const EraseParams&, const EraseParams&) = default;
 };
 
 /// Somebody said yes to one plan.
@@ -142,6 +162,7 @@ struct Run {
   std::string id;  ///< "r-" and ten characters
   RunKind kind = RunKind::Apply;
   ApplyParams apply;
+  EraseParams erase;
   RunActor asked_by;
   std::string idempotency_key;  ///< of who asked; empty: none
   WallTime asked_at{};
@@ -191,7 +212,8 @@ bool isAgreed(const Run& run);
 bool mayIgnoreWindows(const Run& run);
 /// Whether somebody still has to acknowledge that.
 bool hasLoudOverride(const Run& run);
-/// Those of others about the newest plan, each person once.
+/// Those of others about the newest plan, each person once; a person who asked for the run is none,
+/// with whatever token they came.
 std::size_t approvalsOf(const Run& run);
 
 /// What the row keeps, as a JSON object; without id, revision and what has a column.

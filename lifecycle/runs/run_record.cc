@@ -81,7 +81,9 @@ using namespace muster::lifecycle;
 template <>
 inline constexpr auto kFields<RunActor> = std::tuple(
     field("principal", &RunActor::principal, kName), field("way", &RunActor::way, kName).omitted(),
-    field("address", &RunActor::address, kName).omitted());
+    field("address", &RunActor::address, kName).omitted(),
+    field("person", &RunActor::person, kName).omitted(),
+    field("issuer", &RunActor::issuer, kName).omitted());
 
 template <>
 inline constexpr auto kFields<ApplyParams> =
@@ -89,6 +91,12 @@ inline constexpr auto kFields<ApplyParams> =
                field("confirm", &ApplyParams::confirm, Flag{}).omitted(),
                field("command", &ApplyParams::command, Text{kMaxCommandBytes}).omitted(),
                field("inventory", &ApplyParams::inventory, kHash).omitted());
+
+template <>
+inline constexpr auto kFields<EraseParams> =
+    std::tuple(field("disks", &EraseParams::disks, Texts{kMaxErasedDisks, kMaxNameBytes}).omitted(),
+               field("reason", &EraseParams::reason, kText).omitted(),
+               field("request", &EraseParams::request, kName).omitted());
 
 template <>
 inline constexpr auto kFields<RunApproval> =
@@ -146,7 +154,8 @@ inline constexpr auto kFields<PlanImpact> = std::tuple(
 
 template <>
 inline constexpr auto kFields<Run> = std::tuple(
-    field("apply", &Run::apply, Object{}), field("asked_by", &Run::asked_by, Object{}),
+    field("apply", &Run::apply, Object{}), field("erase", &Run::erase, Object{}).omitted(),
+    field("asked_by", &Run::asked_by, Object{}),
     field("after_restart", &Run::after_restart,
           Word<AfterRestart, 2>{&kAfterRestart, kMaxWordBytes})
         .omitted(),

@@ -7,7 +7,8 @@
 
 namespace muster::lifecycle {
 
-inline constexpr wire::Words<RunKind, 1> kRunKinds{{{RunKind::Apply, "apply"}}};
+inline constexpr wire::Words<RunKind, 2> kRunKinds{
+    {{RunKind::Apply, "apply"}, {RunKind::Erase, "erase"}}};
 
 inline constexpr wire::Words<RunState, 13> kRunStates{{{RunState::Queued, "queued"},
                                                        {RunState::Planning, "planning"},

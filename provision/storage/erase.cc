@@ -107,6 +107,42 @@ Result<std::optional<lifecycle::Intent>> openErasure(lifecycle::Store& store,
   return found == intents.end() ? std::nullopt : std::optional(*found);
 }
 
+lifecycle::Goal goalOf(const NodeName& node, const EraseRequest& request) {
+  return {facetOf(node),
+          completeValue(request.id),
+          lifecycle::Disruption::Wipe,
+          kEraseExpected,
+          kMostErase + kBootsLimit,
+          {},
+          fmt::format("{} asked to erase {}: {}", request.who,
+                      request.disks.empty() ? "all its disks"
+                                            : fmt::format("{} of its disks", request.disks.size()),
+                      request.reason)};
+}
+
+class ErasureDraft final : public lifecycle::Phase {
+ public:
+  ErasureDraft(NodeName node, EraseRequest request)
+      : node_(std::move(node)), request_(std::move(request)) {}
+
+  std::string_view name() const override { return kErasePhase; }
+  bool isOnDemand() const override { return true; }
+  std::vector<lifecycle::Goal> goals(const inventory::Cluster&, const Subject& subject,
+                                     const lifecycle::FactSet&) const override {
+    if (subject != Subject(node_)) return {};
+    return {goalOf(node_, request_)};
+  }
+  Async<std::vector<Fact>> observe(Subject) override { co_return std::vector<Fact>(); }
+  Async<std::vector<Fact>> verify(lifecycle::Action) override { co_return std::vector<Fact>(); }
+  Async<Outcome> act(lifecycle::Action, lifecycle::ActContext&) override {
+    co_return Outcome(Blocked{"this erasure is only planned"});
+  }
+
+ private:
+  const NodeName node_;
+  const EraseRequest request_;
+};
+
 class ErasePhase final : public Erasures {
  public:
   ErasePhase(ProvisionDeps deps, lifecycle::Store& store)
@@ -123,24 +159,14 @@ class ErasePhase final : public Erasures {
   bool isOnDemand() const override { return true; }
 
   void ask(const NodeName& node, const EraseRequest& request) override { asked_[node] = request; }
+  void forget(const NodeName& node) override { asked_.erase(node); }
 
   std::vector<lifecycle::Goal> goals(const inventory::Cluster& cluster, const Subject& subject,
                                      const lifecycle::FactSet&) const override {
     if (subject.isCluster() || !cluster.findNode(subject.node())) return {};
     const auto asked = asked_.find(subject.node());
     if (asked == asked_.end()) return {};
-    const auto& request = asked->second;
-    return {
-        {{subject, facet(kErased)},
-         completeValue(request.id),
-         lifecycle::Disruption::Wipe,
-         kEraseExpected,
-         kMostErase + kBootsLimit,
-         {},
-         fmt::format("{} asked to erase {}: {}", request.who,
-                     request.disks.empty() ? "all its disks"
-                                           : fmt::format("{} of its disks", request.disks.size()),
-                     request.reason)}};
+    return {goalOf(subject.node(), asked->second)};
   }
 
   Async<std::vector<Fact>> observe(Subject subject) override { co_return factsOf(subject); }
@@ -373,6 +399,27 @@ Result<std::string> cancelErasure(lifecycle::Store& store, const NodeName& node,
         fmt::format("; it may be in its RAM OS by now: `muster apply --nodes {}` starts its system",
                     node.str());
   return words;
+}
+
+Result<std::optional<std::string>> withdrawErasure(lifecycle::Store& store, const NodeName& node,
+                                                   const std::string& id, const std::string& who,
+                                                   WallTime at) {
+  TRY(requests, eraseRequests(store));
+  TRY(intent, openErasure(store, node));
+  const auto asked = requests.find(node);
+  const bool is_asked = asked != requests.end() && asked->second.id == id;
+  const bool is_open = intent && intent->action.to == completeValue(id);
+  if (!is_asked && !is_open) return std::optional<std::string>();
+  auto taken = cancelErasure(store, node, who, at);
+  if (taken) return std::optional(std::move(*taken));
+  const auto code = taken.error().code();
+  if (code == ErrorCode::Conflict && !taken.error().canRetry()) return std::optional<std::string>();
+  return std::unexpected(std::move(taken).error());
+}
+
+std::unique_ptr<lifecycle::Phase> makeErasureDraft(const NodeName& node,
+                                                   const EraseRequest& request) {
+  return std::make_unique<ErasureDraft>(node, request);
 }
 
 Result<std::optional<std::string>> erasureReport(lifecycle::Store& store, const NodeName& node) {

@@ -13,6 +13,7 @@
 #include "lifecycle/store/store.h"
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -63,7 +64,21 @@ class Erasures : public lifecycle::Phase {
  public:
   /// In this process, besides what the store holds: also for a plan that is only shown.
   virtual void ask(const NodeName& node, const EraseRequest& request) = 0;
+  /// Forgets what this process knows of it; what the store holds stays.
+  virtual void forget(const NodeName& node) = 0;
 };
+
+/// For a plan that is only shown, or waits for people: it wants what the request would want, and no
+/// plan that others make meanwhile does. It observes nothing and carries nothing out.
+std::unique_ptr<lifecycle::Phase> makeErasureDraft(const NodeName& node,
+                                                   const EraseRequest& request);
+
+/// Takes back what has not begun, as cancelErasure does, if it is the request with this id. Answers
+/// a sentence for people; none: nothing is asked for under this id, or it has begun and goes on on
+/// its node. Errors: of the store
+Result<std::optional<std::string>> withdrawErasure(lifecycle::Store& store, const NodeName& node,
+                                                   const std::string& id, const std::string& who,
+                                                   WallTime at);
 
 /// Pure. Why a node's disks may not be erased now: its pool may still give it jobs, or nobody
 /// knows.

@@ -53,8 +53,8 @@ TEST_F(ApiConsole, onlyWhoMayLookAtConsolesIsAnswered) {
   {
     const auto store = site_.store();
     for (const auto role : {Role::Viewer, Role::Approver, Role::Robot, Role::Operator}) {
-      const auto made = Tokens(*store).create({std::string(toString(role)), role, {}, 1}, "test",
-                                              SystemClock().now());
+      const auto made = Tokens(*store).create({std::string(toString(role)), role, {}, 1},
+                                              {"test", "test"}, SystemClock().now());
       ASSERT_TRUE(made) << made.error().str();
       tokens[role] = made->secret;
     }

@@ -334,6 +334,38 @@ TEST_P(SiteClientContract, aRunHasOneForm) {
   EXPECT_THAT(jsonText(runJson(*shown)), HasSubstr("10.20.0.7"));
 }
 
+TEST_P(SiteClientContract, runsOfEachKindAreAskedFor) {
+  app::RunRequest apply;
+  apply.apply.nodes = "gpu[001-002]";
+  apply.after_restart = lifecycle::AfterRestart::Pause;
+  apply.idempotency_key = "k1";
+  const auto first = site().submitRun(apply);
+  ASSERT_TRUE(first) << first.error().str();
+  EXPECT_EQ(first->kind, lifecycle::RunKind::Apply);
+  EXPECT_EQ(first->apply.nodes, "gpu[001-002]");
+  EXPECT_EQ(first->after_restart, lifecycle::AfterRestart::Pause);
+  EXPECT_EQ(site().submitRun(apply)->id, first->id);
+  const app::RunRequest erase{.kind = lifecycle::RunKind::Erase,
+                              .apply = {"gpu001"},
+                              .erase = {{"S1"}, "leaves the site", ""}};
+  const auto second = site().submitRun(erase);
+  ASSERT_TRUE(second) << second.error().str();
+  const auto shown = site().run(second->id);
+  ASSERT_TRUE(shown) << shown.error().str();
+  EXPECT_EQ(shown->kind, lifecycle::RunKind::Erase);
+  EXPECT_THAT(shown->erase.disks, ElementsAre("S1"));
+  EXPECT_EQ(shown->erase.reason, "leaves the site");
+  auto bad = erase;
+  bad.apply.nodes = "gpu[001-002]";
+  EXPECT_EQ(codeOf(site().submitRun(bad)), ErrorCode::InvalidInput);
+  bad.apply.nodes = "gpu999";
+  EXPECT_EQ(codeOf(site().submitRun(bad)), ErrorCode::NotFound);
+  bad = erase;
+  bad.erase.reason.clear();
+  EXPECT_EQ(codeOf(site().submitRun(bad)), ErrorCode::InvalidInput);
+  EXPECT_THAT(*site().runs({}), SizeIs(2));
+}
+
 std::string nameOf(const ::testing::TestParamInfo<How>& info) {
   return info.param == How::Embedded ? "Embedded" : "Http";
 }

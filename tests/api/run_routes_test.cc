@@ -83,6 +83,32 @@ TEST_F(ApiRuns, anOverrideIsLoudUntilItIsAcknowledged) {
   EXPECT_TRUE(get("/site").json["overrides"].empty());
 }
 
+TEST_F(ApiRuns, anErasureIsOfOneNodeThatIsNamedTwice) {
+  start();
+  const auto order = [](const std::string& nodes, const std::string& again,
+                        const std::string& reason) {
+    return nlohmann::json{
+        {"kind", "erase"}, {"nodes", nodes}, {"confirm_node", again}, {"reason", reason}};
+  };
+  EXPECT_EQ(post("/runs", order("gpu001", "gpu002", "leaves")).status, 400);
+  EXPECT_EQ(post("/runs", order("", "", "leaves")).status, 400);
+  EXPECT_EQ(post("/runs", order("gpu[001-002]", "gpu[001-002]", "leaves")).status, 400);
+  EXPECT_EQ(post("/runs", order("gpu999", "gpu999", "leaves")).status, 404);
+  EXPECT_EQ(
+      post("/runs", {{"kind", "erase"}, {"nodes", "gpu001"}, {"confirm_node", "gpu001"}}).status,
+      400)
+      << "without a reason";
+  EXPECT_EQ(post("/runs", {{"kind", "apply"}, {"confirm_node", "gpu001"}}).status, 400);
+  EXPECT_EQ(get("/runs").items().size(), 0u);
+  auto meant = order("gpu001", "gpu001", "leaves the site");
+  meant["disks"] = {"S1", "S2"};
+  const auto made = post("/runs", meant);
+  ASSERT_EQ(made.status, 202) << made.body;
+  EXPECT_EQ(made.json["kind"], "erase");
+  EXPECT_EQ(made.json["erase"]["reason"], "leaves the site");
+  EXPECT_EQ(made.json["erase"]["disks"].size(), 2u);
+}
+
 /// Pages go back in time.
 TEST_F(ApiRuns, pagesOfRuns) {
   start();

@@ -2,6 +2,7 @@
 // Tokens: over HTTPS and the socket, with a scope, at their end, revoked.
 #include "api/tokens.h"
 
+#include "lifecycle/store/runs.h"
 #include "tests/api/api_site.h"
 
 namespace muster::api {
@@ -14,7 +15,7 @@ class ApiTokens : public ApiSite {
  protected:
   std::string create(const TokenRequest& request, WallTime now = SystemClock().now()) {
     const auto store = site_.store();
-    const auto made = Tokens(*store).create(request, "test", now);
+    const auto made = Tokens(*store).create(request, {"test", "test"}, now);
     EXPECT_TRUE(made) << made.error().str();
     return made ? made->secret : "";
   }
@@ -118,7 +119,8 @@ TEST_F(ApiTokens, endAndAreRevoked) {
   until(200, secret, "/me");
   EXPECT_EQ(with(over, "/me").status, 401);
   const auto store = site_.store();
-  EXPECT_FALSE(Tokens(*store).create({"ci", Role::Viewer, {}, 1}, "test", SystemClock().now()))
+  EXPECT_FALSE(
+      Tokens(*store).create({"ci", Role::Viewer, {}, 1}, {"test", "test"}, SystemClock().now()))
       << "a name is one token's";
   ASSERT_TRUE(Tokens(*store).revoke("ci", "test", SystemClock().now()));
   EXPECT_EQ(until(401, secret, "/me").status, 401);
@@ -152,8 +154,8 @@ TEST_F(ApiTokens, anOpenStreamEndsWithItsToken) {
 TEST_F(ApiTokens, anEmptyNameIsOfNoPool) {
   const auto store = site_.store();
   for (const auto& scope : {Scope{{""}, {}, ""}, Scope{{}, {" "}, ""}})
-    EXPECT_FALSE(
-        Tokens(*store).create({"e", Role::Operator, scope, 1}, "test", SystemClock().now()));
+    EXPECT_FALSE(Tokens(*store).create({"e", Role::Operator, scope, 1}, {"test", "test"},
+                                       SystemClock().now()));
 }
 
 TEST_F(ApiTokens, areMadeAndEndedOverTheApi) {
@@ -170,6 +172,99 @@ TEST_F(ApiTokens, areMadeAndEndedOverTheApi) {
   EXPECT_EQ(post("/tokens", {{"name", "x"}, {"role", "viewer"}, {"nodes", "gpu[1-"}}).status, 400);
   EXPECT_EQ(ask({.method = "DELETE", .target = "/api/v1/tokens/page"}).status, 204);
   EXPECT_EQ(until(401, secret, "/me").status, 401);
+}
+
+/// Whoever asked for a run does not approve it with a token: neither with their own, nor with one
+/// that they have made for somebody else and so have seen.
+TEST_F(ApiTokens, nobodyApprovesWithASecondTokenWhatTheyAskedFor) {
+  const auto token = [&](const char* name, const char* by, const char* owner,
+                         Role role = Role::Admin) {
+    const auto made = Tokens(*site_.store())
+                          .create({name, role, {}, 1, owner}, {std::string(by) + "@ctl1", by},
+                                  SystemClock().now());
+    EXPECT_TRUE(made) << made.error().str();
+    return made ? made->secret : "";
+  };
+  const auto annas = token("work", "anna", ""), annas_second = token("phone", "anna", ""),
+             given = token("given", "anna", "ben"), bens = token("ben", "root", "ben"),
+             carls = token("carl", "root", "carl"), roots = token("spare", "root", "");
+  start("127.0.0.1:0");
+  until(200, roots, "/me");
+  const auto waiting = [&](const std::string& id) {
+    const auto runs = lifecycle::openRuns(site_.options().storeUrl());
+    auto run = **(*runs)->read(id);
+    run.state = lifecycle::RunState::NeedsApproval;
+    run.plan_hash = "h";
+    run.approvals_needed = 2;
+    ASSERT_TRUE((*runs)->exchange(run, "planned"));
+  };
+  const auto approve = [&](const std::string& secret, const std::string& id) {
+    return with(secret, "/runs/" + id + "/approve", "POST", R"({"plan_hash": "h"})");
+  };
+  const auto asked = [&](const std::string& secret) {
+    const auto said = with(secret, "/runs", "POST", R"({"kind": "apply"})");
+    EXPECT_EQ(said.status, 202) << said.body;
+    const std::string id = said.json.value("id", "");
+    waiting(id);
+    return id;
+  };
+  const auto id = asked(annas);
+  for (const auto& secret : {annas, annas_second, given}) {
+    const auto refused = approve(secret, id);
+    EXPECT_EQ(refused.status, 403) << refused.body;
+    EXPECT_THAT(refused.body, HasSubstr("anna has asked for run"));
+  }
+  EXPECT_EQ(approve(bens, id).json["state"], "needs-approval") << "one of two";
+  EXPECT_EQ(approve(bens, id).json["approvals"].size(), 1u) << "twice is once";
+  EXPECT_EQ(approve(carls, id).json["state"], "approved");
+  EXPECT_EQ(get("/runs/" + id).json["approvals"][1]["person"], "carl");
+  // On the socket root is root, whose own token is no second person either.
+  const std::string mine = post("/runs", {{"kind", "apply"}}).json["id"];
+  waiting(mine);
+  EXPECT_EQ(approve(roots, mine).status, 403);
+  EXPECT_EQ(approve(bens, mine).status, 403) << "root has made it, and seen it";
+  EXPECT_EQ(approve(given, mine).json["state"], "needs-approval");
+}
+
+/// Two tokens of one person are one approval.
+TEST_F(ApiTokens, twoTokensOfOnePersonAreOneApproval) {
+  lifecycle::Run run;
+  run.plan_hash = "h";
+  run.asked_by = {"anna", "unix", "ctl1"};
+  run.approvals = {{{"token:a", "token", "", "ben", "root"}, {}, "h", false},
+                   {{"token:b", "token", "", "ben", "root"}, {}, "h", false},
+                   {{"ben", "unix", "ctl1"}, {}, "h", false}};
+  EXPECT_EQ(approvalsOf(run), 1u);
+  run.approvals.push_back({{"token:c", "token", "", "anna", "root"}, {}, "h", false});
+  run.approvals.push_back({{"token:d", "token", "", "dora", "anna"}, {}, "h", false});
+  EXPECT_EQ(approvalsOf(run), 1u) << "those of its author";
+  run.approvals.push_back({{"carl", "unix", "ctl1"}, {}, "h", false});
+  EXPECT_EQ(approvalsOf(run), 2u);
+}
+
+/// What an older muster has written names its maker only.
+TEST_F(ApiTokens, ofAnOlderMusterBelongToWhoMadeThem) {
+  const auto row = [](const char* name, const char* by) {
+    return nlohmann::json{
+        {"id", name},
+        {"name", name},
+        {"role", "admin"},
+        {"scope",
+         {{"pools", nlohmann::json::array()}, {"racks", nlohmann::json::array()}, {"nodes", ""}}},
+        {"created_at", "2026-01-01T00:00:00.000Z"},
+        {"created_by", by},
+        {"expires_at", "2036-01-01T00:00:00.000Z"},
+        {"revoked", false},
+        {"sha256", name}};
+  };
+  const auto tokens = tokensFromText(
+      jsonText(nlohmann::json{row("a", "anna@ctl1"), row("b", "token:a (API, 10.0.0.9, request 1)"),
+                              row("c", "token:b (")}));
+  ASSERT_TRUE(tokens) << tokens.error().str();
+  for (const auto& token : *tokens) {
+    EXPECT_EQ(token.owner, "anna") << token.name;
+    EXPECT_EQ(token.issuer, "anna") << token.name;
+  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "inventory/model/monitor.h"
 #include "inventory/model/pools.h"
 #include "lifecycle/audit/audit.h"
+#include "provision/storage/erase.h"
 #include "tests/crash/kill_points.h"
 #include "tests/crash/run_rack.h"
 #include "tests/fakes/memory_store.h"
@@ -392,6 +393,193 @@ TEST(RunBesideMonitor, aSickNodeIsDrainedWhileARunWorksElsewhere) {
   EXPECT_EQ(trial.rack_.uploads("gpu001", "BIOS"), 1);
   EXPECT_EQ(trial.rack_.uploads("gpu002", "BIOS"), 0);
   EXPECT_THAT(trial.rack_.violations, IsEmpty());
+}
+
+/// One node is out of its pool for good, and somebody asks to have its disks erased.
+class ErasureTrial : public Trial {
+ public:
+  ErasureTrial() {
+    const auto end = test::live(rack_, store_);
+    EXPECT_TRUE(end.ok) << end.problems;
+    rack_.forgetCounts();
+    auto& leaving = rack_.machines.at(NodeName("gpu001"));
+    leaving.drained = true;
+    leaving.drain_reason = "muster: leaves the site";
+    rack_.cluster.approvals = {{inventory::Disturbance::Wipe, 1, {}, 1}};
+    const app::RunRequest request{.kind = lifecycle::RunKind::Erase,
+                                  .apply = {"gpu001"},
+                                  .erase = {{}, "leaves the site", ""}};
+    auto run = app::submitRun(runs_, request, kAnna, rack_.wall.now());
+    EXPECT_TRUE(run) << run.error().str();
+    id_ = run ? run->id : "";
+    rack_.on_tick = [this] { tick(); };
+  }
+  LifeEnd live(Death death) override {
+    return serve(rack_, store_, rows_, death, [this] { return over(); });
+  }
+  std::string story() override { return storyOf(store_); }
+  virtual bool over() { return isEnd(run().state); }
+  void expectTheEnd() override {
+    EXPECT_EQ(toString(run().state), toString(RunState::Done)) << run().text;
+    EXPECT_EQ(erasures(), 1);
+    expectNothingLeft();
+  }
+
+ protected:
+  Run run() { return *app::readRun(runs_, id_); }
+  int erasures() {
+    EXPECT_EQ(rack_.machines.at(NodeName("gpu002")).erasures, 0);
+    return rack_.machines.at(NodeName("gpu001")).erasures;
+  }
+  /// No wish and no permission that a later plan could use.
+  void expectNothingLeft() {
+    EXPECT_THAT(rack_.violations, IsEmpty());
+    EXPECT_THAT(*store_.openIntents(), IsEmpty());
+    EXPECT_THAT(*provision::eraseRequests(store_), IsEmpty());
+    EXPECT_THAT(*store_.wipeGrants(), IsEmpty());
+    EXPECT_TRUE(lifecycle::verifyAudit(store_, "")->ok());
+  }
+  /// Until somebody else has agreed nothing may lie in the store that a plan could take up.
+  void expectNothingBeforeTheYes() {
+    if (run().begun) return;
+    EXPECT_THAT(*provision::eraseRequests(store_), IsEmpty());
+    EXPECT_THAT(*store_.wipeGrants(), IsEmpty());
+    EXPECT_EQ(rack_.agents.submitted(NodeName("gpu001"), wire::TaskKind::EraseDisks).size(), 0u);
+  }
+  virtual void tick() {
+    expectNothingBeforeTheYes();
+    approve();
+  }
+  void approve() {
+    const auto known = run();
+    if (known.state != RunState::NeedsApproval) return;
+    EXPECT_EQ(known.approvals_needed, 1u);
+    EXPECT_FALSE(app::approveRun(runs_, id_, known.plan_hash, kAnna, rack_.wall.now()));
+    EXPECT_TRUE(app::approveRun(runs_, id_, known.plan_hash, kBen, rack_.wall.now()));
+  }
+
+  SimulatedRack rack_{{"gpu001", "gpu002"}};
+  MemoryStore store_;
+  std::shared_ptr<MemoryRuns::Data> rows_ = std::make_shared<MemoryRuns::Data>();
+  MemoryRuns runs_{store_, rows_};
+  std::string id_;
+};
+
+TEST(ErasureRun, erasesOnceWhateverDiesAndOnlyWhenAnotherHasAgreed) {
+  killAtEveryWrite(trials<ErasureTrial>(), 20, {.every = 2});
+}
+
+TEST(ErasureRun, erasesOnceAfterTwoKills) { killTwice(trials<ErasureTrial>(), {.pairs = 8}); }
+
+/// It is cancelled as soon as it may begin: then no wish and no permission stays behind, unless the
+/// node has begun.
+class CancelledErasure final : public ErasureTrial {
+ public:
+  void tick() override {
+    ErasureTrial::tick();
+    if (run().state == RunState::Running && run().order == lifecycle::RunOrder::None)
+      EXPECT_TRUE(app::cancelRun(runs_, id_, kBen, rack_.wall.now()));
+  }
+  void expectTheEnd() override {
+    EXPECT_EQ(toString(run().state), toString(RunState::Cancelled));
+    EXPECT_THAT(*store_.wipeGrants(), IsEmpty());
+    rack_.on_tick = {};
+    const int told = toldToErase();
+    const auto end = test::live(rack_, store_);  // whoever comes next
+    EXPECT_EQ(toldToErase(), told)
+        << "a plan of others has taken the cancelled wish up " << end.problems;
+    EXPECT_THAT(rack_.violations, IsEmpty());
+  }
+
+ private:
+  int toldToErase() {
+    return static_cast<int>(
+        rack_.agents.submitted(NodeName("gpu001"), wire::TaskKind::EraseDisks).size());
+  }
+};
+
+TEST(ErasureRun, leavesNoWishBehindWhenItIsCancelled) {
+  killAtEveryWrite(trials<CancelledErasure>(), 5, {.every = 1});
+}
+
+/// Beside it another run works on the same node, while the erasure waits for its yes: the wish of
+/// the one is no wish of the other, whatever permission lies there.
+TEST(ErasureRun, isNoWishOfOtherPlansWhileItWaits) {
+  struct Waits final : ErasureTrial {
+    void tick() override { expectNothingBeforeTheYes(); }
+    bool over() override { return run().state == RunState::NeedsApproval; }
+    using ErasureTrial::approve;
+    using ErasureTrial::id_;
+    using ErasureTrial::rack_;
+    using ErasureTrial::run;
+    using ErasureTrial::runs_;
+    using ErasureTrial::store_;
+  };
+  Waits trial;
+  EXPECT_TRUE(trial.live({}).ok);
+  ASSERT_EQ(toString(trial.run().state), toString(RunState::NeedsApproval)) << trial.run().text;
+  ASSERT_TRUE(trial.run().impact);
+  EXPECT_EQ(trial.run().impact->wiped.size(), 1u);
+  trial.rack_.on_tick = {};
+  ASSERT_TRUE(trial.store_.grantWipe(NodeName("gpu001"), "new image", {}));
+  (void)test::live(trial.rack_, trial.store_);
+  EXPECT_EQ(trial.rack_.machines.at(NodeName("gpu001")).erasures, 0);
+  EXPECT_EQ(trial.rack_.agents.submitted(NodeName("gpu001"), wire::TaskKind::EraseDisks).size(),
+            0u);
+}
+
+/// What must not be erased is said before anybody is asked.
+TEST(ErasureRun, isRefusedForANodeThatMayHoldJobs) {
+  struct InPool final : ErasureTrial {
+    InPool() { rack_.machines.at(NodeName("gpu001")).drained = false; }
+    using ErasureTrial::erasures;
+    using ErasureTrial::expectNothingLeft;
+    using ErasureTrial::run;
+  };
+  InPool trial;
+  EXPECT_TRUE(trial.live({}).ok);
+  EXPECT_EQ(trial.run().state, RunState::Failed);
+  EXPECT_THAT(trial.run().text, HasSubstr("may hold jobs"));
+  EXPECT_EQ(trial.erasures(), 0);
+  trial.expectNothingLeft();
+}
+
+/// It comes back into its pool between the yes and the beginning.
+TEST(ErasureRun, isVoidWhenItsNodeWorksAgain) {
+  struct Returned final : ErasureTrial {
+    void tick() override {
+      if (run().state == RunState::NeedsApproval)
+        rack_.machines.at(NodeName("gpu001")).drained = false;
+      if (run().state == RunState::NeedsApproval) rack_.wall.offset += 1h;
+      approve();
+    }
+    using ErasureTrial::erasures;
+    using ErasureTrial::expectNothingLeft;
+    using ErasureTrial::run;
+  };
+  Returned trial;
+  EXPECT_TRUE(trial.live({}).ok);
+  EXPECT_EQ(toString(trial.run().state), toString(RunState::Failed)) << trial.run().text;
+  EXPECT_EQ(trial.erasures(), 0);
+  trial.expectNothingLeft();
+}
+
+/// A disk that refuses is no success, and nothing goes on by itself.
+TEST(ErasureRun, isLeftWithWorkWhenADiskRefuses) {
+  struct Broken final : ErasureTrial {
+    Broken() { rack_.machines.at(NodeName("gpu001")).erase_fails = true; }
+    using ErasureTrial::erasures;
+    using ErasureTrial::rack_;
+    using ErasureTrial::run;
+    using ErasureTrial::store_;
+  };
+  Broken trial;
+  EXPECT_TRUE(trial.live({}).ok);
+  EXPECT_EQ(toString(trial.run().state), toString(RunState::WorkLeft));
+  EXPECT_EQ(trial.run().reason, RunReason::Blocked);
+  EXPECT_THAT(trial.run().text, HasSubstr("1 of 1 disks of gpu001 are not erased"));
+  EXPECT_EQ(trial.erasures(), 1);
+  EXPECT_THAT(*trial.store_.wipeGrants(), IsEmpty());
 }
 
 }  // namespace

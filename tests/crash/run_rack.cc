@@ -4,6 +4,7 @@
 #include "inventory/model/cluster.h"
 #include "monitor/health_phase.h"
 #include "monitor/monitor.h"
+#include "provision/storage/erase.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
@@ -31,6 +32,12 @@ Task<void> monitorBeside(Beside beside, monitor::Monitor& monitor, Clock& clock)
   for (;;) co_await clock.sleep(1h);
 }
 
+provision::Erasures* erasuresOf(const lifecycle::Phases& phases) {
+  for (auto* phase : phases)
+    if (auto* erasures = dynamic_cast<provision::Erasures*>(phase)) return erasures;
+  return nullptr;
+}
+
 Async<lifecycle::ApplyReport> serveUntil(SimulatedRack& rack, lifecycle::EffectiveCluster& live,
                                          lifecycle::Engine& engine, lifecycle::Store& store,
                                          lifecycle::Phases phases,
@@ -50,12 +57,20 @@ Async<lifecycle::ApplyReport> serveUntil(SimulatedRack& rack, lifecycle::Effecti
   MemoryRuns runs(store, std::move(rows));
   const auto memory = std::make_shared<app::RunMemory>();
   app::RunExecutor executor(
-      {live.cluster(), runs, store, used, rack.wall, "ctl1",
+      {live.cluster(),
+       runs,
+       store,
+       used,
+       rack.wall,
+       "ctl1",
        [&used](lifecycle::Policy policy) { return used.observe(std::move(policy)); },
        [&](const lifecycle::FactSet& facts, const lifecycle::Policy& policy) {
          return lifecycle::makePlan(live.cluster(), facts, policy, all);
        },
-       [&](lifecycle::Subject subject) { return phases.back()->observe(std::move(subject)); }},
+       [&](lifecycle::Subject subject) { return phases.back()->observe(std::move(subject)); },
+       {},
+       {},
+       erasuresOf(phases)},
       memory);
   monitor::Monitor nodes({live.cluster(),
                           all,

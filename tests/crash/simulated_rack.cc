@@ -9,6 +9,7 @@
 #include "monitor/health_gate.h"
 #include "pool/pool.h"
 #include "provision/provision.h"
+#include "provision/storage/erase.h"
 #include "tests/lifecycle/virtual_time.h"
 #include "validate/validate.h"
 
@@ -31,6 +32,7 @@ constexpr double kGflops = 50;
 constexpr auto kBootTakes = 40s;
 constexpr auto kImageTakes = 30s;
 constexpr auto kDriverTakes = 10s;
+constexpr auto kEraseTakes = 60s;
 constexpr auto kTick = 1s;
 constexpr auto kLongestLife = 24h;  ///< of virtual time; the pump would else hide a dead-lock
 constexpr int kMaxRoundsOfALife = 6;
@@ -66,6 +68,7 @@ SimulatedRack::SimulatedRack(std::vector<std::string> names) : key(*io::SigningK
   images.add("bookworm", kImageDigest);
   agents.hold(TaskKind::WriteImage);
   agents.hold(TaskKind::InstallDriver);
+  agents.hold(TaskKind::EraseDisks);
   agents.answer(TaskKind::Inspect,
                 [this](const NodeName& node, const auto&) -> Result<std::string> {
                   return toJson(hardwareOf(node));
@@ -252,12 +255,15 @@ wire::Hardware SimulatedRack::hardwareOf(const NodeName& node) const {
 void SimulatedRack::resumeTasks() {
   for (; submissions_seen_ < agents.submitted().size(); ++submissions_seen_) {
     const auto& [node, task] = agents.submitted()[submissions_seen_];
-    if (task.kind != TaskKind::WriteImage && task.kind != TaskKind::InstallDriver) continue;
+    if (task.kind != TaskKind::WriteImage && task.kind != TaskKind::InstallDriver &&
+        task.kind != TaskKind::EraseDisks)
+      continue;
     if (jobRuns(machines[node]))
       violate(node, fmt::format("task {} was begun beside a job", task.id));
-    held_.push_back(
-        {node, task,
-         clock.steady() + (task.kind == TaskKind::WriteImage ? kImageTakes : kDriverTakes)});
+    const auto takes = task.kind == TaskKind::WriteImage   ? kImageTakes
+                       : task.kind == TaskKind::EraseDisks ? kEraseTakes
+                                                           : kDriverTakes;
+    held_.push_back({node, task, clock.steady() + takes});
   }
 }
 
@@ -271,6 +277,10 @@ void SimulatedRack::endTask(const Held& held) {
     agents.finish(held.task.id, json{{"digest", machine.image}}.dump());
     return;
   }
+  if (held.task.kind == TaskKind::EraseDisks) {
+    eraseDisks(held.node, machine, held.task);
+    return;
+  }
   ++machine.driver_installs[params.at("name")];
   json running = json::object();
   for (const auto& [probe, pattern] : params.at("verify").items())
@@ -280,6 +290,29 @@ void SimulatedRack::endTask(const Held& held) {
     agents.setState(*state);
   }
   agents.finish(held.task.id, running.dump());
+}
+
+/// As an agent does: another machine's serial, or no permission, erases nothing.
+void SimulatedRack::eraseDisks(const NodeName& node, Machine& machine,
+                               const wire::AgentTask& task) {
+  const auto params = json::parse(task.params);
+  if (params.at("node_serial") != "SN-" + node.str()) violate(node, "another machine was meant");
+  if (!params.at("wipe_allowed")) violate(node, "disks were to be erased without a permission");
+  ++machine.erasures;
+  if (!machine.erase_fails) machine.image.clear();
+  const bool erased = !machine.erase_fails;
+  agents.finish(task.id, json{{"node_serial", "SN-" + node.str()},
+                              {"complete", erased},
+                              {"left", json::array()},
+                              {"disks", json::array({{{"disk", "/dev/vda"},
+                                                      {"serial", "DISK-" + node.str()},
+                                                      {"method", erased ? "overwrite" : ""},
+                                                      {"level", erased ? "clear" : ""},
+                                                      {"tried", json::array()},
+                                                      {"places_checked", 514},
+                                                      {"seconds", 60},
+                                                      {"fault", erased ? "" : "I/O error"}}})}}
+                             .dump());
 }
 
 void SimulatedRack::jumpWhen(std::function<bool()> due, std::chrono::hours jump) {
@@ -403,26 +436,36 @@ struct Process::Parts {
   std::unique_ptr<lifecycle::QuarantineGate> lifted;
   std::unique_ptr<monitor::HealthGate> gate;
   std::unique_ptr<lifecycle::Phase> provision, firmware, validate, pool;
+  std::unique_ptr<provision::Erasures> erasures;
 };
 
 Process::Process(SimulatedRack& rack, const inventory::Cluster& cluster, lifecycle::Store& store)
     : rack_(rack), parts_(std::make_unique<Parts>()) {
   rack.netboots.insert(&netboot_);
-  auto& [certificates, lifted, gate, provision, firmware, validate, pool] = *parts_;
+  auto& [certificates, lifted, gate, provision, firmware, validate, pool, erasures] = *parts_;
   certificates = validate::makeCertificateStore(cluster, store, rack.wall, rack.key,
                                                 rack.folder / rack.state / "certificates");
   lifted = std::make_unique<lifecycle::QuarantineGate>(*certificates, store);
   gate = std::make_unique<monitor::HealthGate>(*lifted, store);
-  provision = provision::makeProvisionPhase({cluster, rack.bmcs, rack.agents, rack.images, netboot_,
-                                             rack.wall, "http://10.20.0.1:8080",
-                                             "https://10.20.0.1:8443", "CA", "KEY"});
+  const provision::ProvisionDeps deps{cluster,
+                                      rack.bmcs,
+                                      rack.agents,
+                                      rack.images,
+                                      netboot_,
+                                      rack.wall,
+                                      "http://10.20.0.1:8080",
+                                      "https://10.20.0.1:8443",
+                                      "CA",
+                                      "KEY"};
+  provision = provision::makeProvisionPhase(deps);
+  erasures = provision::makeErasePhase(deps, store);
   firmware = firmware::makeFirmwarePhase(cluster, rack.bmcs, rack.wall, workers);
   validate = validate::makeValidatePhase(cluster, rack.agents, *certificates, store, rack.wall,
                                          noPartnersAskedFor);
   pool = pool::makePoolPhase(
       cluster, rack.agents, *gate, rack.processes, rack.wall,
       {rack.folder / "slurm.conf", rack.folder / "slurm.conf", rack.folder / "munge.key", {}});
-  phases = {provision.get(), firmware.get(), validate.get(), pool.get()};
+  phases = {provision.get(), erasures.get(), firmware.get(), validate.get(), pool.get()};
   engine = std::make_unique<lifecycle::Engine>(cluster, phases, store, rack.wall, nullptr);
 }
 

@@ -35,6 +35,8 @@ struct Machine {
   wire::Mode boots_into = wire::Mode::Ram;
   int boots = 0;
   int image_writes = 0;
+  int erasures = 0;          ///< of its disks, by its agent
+  bool erase_fails = false;  ///< its disk refuses
   std::map<std::string, int> driver_installs;
   bool slurmd = false, drained = false;
   std::string drain_reason;
@@ -111,6 +113,7 @@ class SimulatedRack {
   Result<std::string> resetGpus(const NodeName& node);
   void resumeTasks();
   void endTask(const Held& held);
+  void eraseDisks(const NodeName& node, Machine& machine, const wire::AgentTask& task);
   void violate(const NodeName& node, const std::string& what);
   bool jobRuns(const Machine& machine) const {
     return machine.job_ends_at && clock.steady() < *machine.job_ends_at;

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/runs/run_kinds.h"
+
+#include "app/plans/plan.h"
+#include "app/runs/run_erasure.h"
+#include "inventory/model/cluster.h"
+
+namespace muster::app {
+
+using namespace lifecycle;
+
+Result<Policy> policyFor(const RunWork& work, const Run& run) {
+  if (run.kind != RunKind::Erase) return policyFor(work.cluster, run.apply.nodes, work.store);
+  TRY(selected, selectedNodes(work.cluster, run.apply.nodes));
+  if (selected.size() != 1)
+    return fail(ErrorCode::InvalidInput, "an erasure is of one node; nothing was erased");
+  return erasurePolicy(selected.front());
+}
+
+Result<Plan> planOf(const RunWork& work, const Run& run, const FactSet& facts,
+                    const Policy& policy) {
+  if (run.kind != RunKind::Erase) return work.plan(facts, policy);
+  TRY(planned, planErasure(work, run, facts));
+  return std::move(planned.plan);
+}
+
+}  // namespace muster::app

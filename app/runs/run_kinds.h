@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kinds of runs have of their own before they begin: which nodes are looked at, and the
+// plan. Internal to app/.
+#pragma once
+
+#include "app/runs/run_rounds.h"
+
+namespace muster::app {
+
+/// Errors: NotFound (a node), InvalidInput (an erasure of several)
+Result<lifecycle::Policy> policyFor(const RunWork& work, const lifecycle::Run& run);
+/// What the run would do now. Errors: also why it must not do it
+Result<lifecycle::Plan> planOf(const RunWork& work, const lifecycle::Run& run,
+                               const lifecycle::FactSet& facts, const lifecycle::Policy& policy);
+
+}  // namespace muster::app

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/runs/run_planning.h"
+
+#include "app/plans/plan_impact.h"
+#include "app/runs/run_erasure.h"
+#include "app/runs/run_kinds.h"
+#include "app/runs/run_scope.h"
+#include "inventory/model/cluster.h"
+
+namespace muster::app {
+
+using namespace lifecycle;
+
+Async<RunRound> lookAt(RunWork& work, Run run) {
+  CO_TRY(policy, policyFor(work, run));
+  auto looking = work.observe(policy);
+  auto facts = co_await std::move(looking);
+  if (!facts) co_return std::unexpected(std::move(facts).error());
+  std::string request;
+  if (run.kind == RunKind::Erase) {
+    CO_TRY(planned, planErasure(work, run, *facts));
+    request = planned.request.id;
+  }
+  CO_TRY(plan, planOf(work, run, *facts, policy));
+  auto counting = currentImpact(work.cluster, work.store, *facts, plan, work.observe_pool);
+  auto impact = co_await std::move(counting);
+  if (!impact) co_return std::unexpected(std::move(impact).error());
+  CO_TRY(open, declaredIntents(work.store, plan.policy));
+  const bool nothing_left = plan.empty() && (open.empty() || run.kind == RunKind::Erase);
+  co_return RunRound{std::move(plan), std::move(*impact), std::move(request), nothing_left};
+}
+
+Async<std::optional<Plan>> makePlan(RunWork& work, RunRows& rows, RunMemory& memory, Run run) {
+  const auto id = run.id;
+  const auto& meant = run.apply.inventory;
+  const bool is_another = !meant.empty() && meant != work.cluster.digest;
+  if (is_another && work.read_inventory && memory.read_again_for.insert(id).second) {
+    memory.begin_none = true;  // the next executor, with the inventory as it is then, plans it
+    work.read_inventory();
+    co_return std::optional<Plan>();
+  }
+  CO_TRY(planning, rows.move(id, RunState::Planning, RunReason::None));
+  if (is_another) {
+    CO_TRY_OK(
+        rows.move(id, RunState::Failed, RunReason::InventoryChanged,
+                  "who serves the site has read another inventory than the one that is meant; see "
+                  "its log, and that both read the same file"));
+    co_return std::optional<Plan>();
+  }
+  auto looking = lookAt(work, planning);
+  auto round = co_await std::move(looking);
+  if (!round) co_return std::unexpected(std::move(round).error());
+  if (round->nothing_left) {
+    CO_TRY_OK(rows.move(id, RunState::Done, RunReason::NothingToDo));
+    co_return std::optional<Plan>();
+  }
+  const auto& plan = round->plan;
+  if (const auto within = requireWithinLimits(round->impact); !within) {
+    CO_TRY_OK(rows.move(id, RunState::Failed, RunReason::LimitsExceeded, within.error().text(),
+                        [&](Run& row) { notePlan(row, plan, round->impact, work.clock.now()); }));
+    co_return std::optional<Plan>();
+  }
+  CO_TRY_OK(rows.keepPlan(id, plan));
+  CO_TRY_OK(
+      rows.move(id, RunState::Planned, RunReason::None,
+                fmt::format("{} actions, plan {}", plan.actions.size(), plan.hash().substr(0, 12)),
+                [&](Run& row) {
+                  notePlan(row, plan, round->impact, work.clock.now());
+                  row.erase.request = round->erase_request;
+                }));
+  co_return std::optional(plan);
+}
+
+}  // namespace muster::app
