@@ -50,8 +50,9 @@ struct Identity {
   Role role = Role::Viewer;
   Scope scope;
   std::optional<WallTime> expires_at;
-  std::string person = {};  ///< whose token it is; empty: the principal's own
-  std::string issuer = {};  ///< who made the token; empty: there is none, or nobody knows
+  std::string person = {};                ///< whose token it is; empty: the principal's own
+  std::vector<std::string> issuers = {};  ///< persons who have seen the token: who made it, or one
+                                          ///< by which it was made
 };
 
 /// "pools=a,b racks=r1 nodes=gpu[1-4]" as words, as files and commands write a scope.

@@ -19,12 +19,16 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+constexpr std::string_view kNoToken = "-";  ///< stands for one that is shown and empty
+
 /// The scheme in any case, and as many spaces behind it as a client likes. Another scheme, or one
 /// without a token, is a token that does not count: who shows something is not taken for the peer
 /// of a socket. Source: RFC 9110, 11.4; RFC 6750, 2.1
 std::string_view bearerOf(const io::ServerRequest& request) {
   constexpr std::string_view kScheme = "bearer";
+  if (!request.headers.contains("Authorization")) return {};
   const auto text = trimmed(headerOf(request, "Authorization"));
+  if (text.empty()) return kNoToken;
   const auto scheme = text.substr(0, text.find(' '));
   const bool is_bearer = std::ranges::equal(
       scheme, kScheme, {}, [](unsigned char c) { return static_cast<char>(std::tolower(c)); });

@@ -25,7 +25,7 @@ const Field kPlanHash{"plan_hash", Kind::Text, "The plan that is meant: Run's ow
 
 lifecycle::RunActor actorOf(const Call& call) {
   return {call.identity.principal, std::string(toString(call.identity.way)), call.address,
-          call.identity.person, call.identity.issuer};
+          call.identity.person, call.identity.issuers};
 }
 
 /// Where it was: the cursor is what the last item began with.

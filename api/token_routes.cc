@@ -25,9 +25,11 @@ Reply create(SiteReader& reader, const Call& call) {
                              static_cast<int>(call.integer("hours", kDefaultHours)),
                              call.text("owner")};
   const auto& who = call.identity;
-  TRY(created, Tokens(reader.store())
-                   .create(request, {call.actor, who.person.empty() ? who.principal : who.person},
-                           reader.now()));
+  TRY(created,
+      Tokens(reader.store())
+          .create(request,
+                  {call.actor, who.person.empty() ? who.principal : who.person, who.issuers},
+                  reader.now()));
   Answer out{200, toJson(created.token)};
   out.body["token"] = created.secret;
   out.headers["Cache-Control"] = "no-store";

@@ -4,6 +4,7 @@
 #include "base/io/crypto.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "lifecycle/runs/run.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -25,7 +26,7 @@ constexpr std::chrono::hours kKeptWhenOver{24 * 90};  ///< in lists, for who ask
 nlohmann::json keptJson(const Token& token) {
   auto out = toJson(token);
   out["sha256"] = token.sha256;
-  out["issuer"] = token.issuer;
+  out["issuers"] = token.issuers;
   return out;
 }
 
@@ -54,9 +55,9 @@ Result<Token> tokenOf(const nlohmann::json& json) {
            json.at("revoked"),
            json.at("sha256"),
            json.value("owner", ""),
-           json.value("issuer", "")};
-    if (out.issuer.empty()) out.issuer = personIn(out.created_by);
-    if (out.owner.empty()) out.owner = out.issuer;
+           json.value("issuers", std::vector<std::string>())};
+    if (out.issuers.empty()) out.issuers = {personIn(out.created_by)};
+    if (out.owner.empty()) out.owner = out.issuers.front();
     const auto role = parseRole(json.at("role").get<std::string>());
     if (!role) return fail(ErrorCode::Corrupt, "a token of the store has a role that is none");
     out.role = *role;
@@ -113,14 +114,25 @@ Result<std::vector<Token>> tokensFromText(std::string_view text) {
     out.push_back(std::move(token));
   }
   // Of an older muster that names a token as the maker: the person behind that one.
-  for (auto& token : out)
-    for (auto* name : {&token.owner, &token.issuer})
-      for (std::size_t step = 0; name->starts_with(kPrincipalPrefix) && step < out.size(); ++step) {
-        const auto made_by =
-            std::ranges::find(out, name->substr(kPrincipalPrefix.size()), &Token::name);
-        if (made_by == out.end()) break;
-        *name = made_by->owner;
-      }
+  const auto madeBy = [&out](const std::string& name) {
+    return name.starts_with(kPrincipalPrefix)
+               ? std::ranges::find(out, name.substr(kPrincipalPrefix.size()), &Token::name)
+               : out.end();
+  };
+  for (auto& token : out) {
+    for (std::size_t step = 0; step < out.size(); ++step) {
+      const auto made_by = madeBy(token.owner);
+      if (made_by == out.end()) break;
+      token.owner = made_by->owner;
+    }
+    for (std::size_t step = 0; step < out.size(); ++step) {
+      const auto made_by = madeBy(token.issuers.back());
+      if (made_by == out.end()) break;
+      token.issuers.back() = made_by->owner;
+      if (made_by->created_by.starts_with(kPrincipalPrefix))
+        token.issuers.push_back(personIn(made_by->created_by));
+    }
+  }
   return out;
 }
 
@@ -166,7 +178,14 @@ Result<CreatedToken> Tokens::create(const TokenRequest& request, const TokenIssu
                false,
                io::sha256Hex(out.secret),
                request.owner.empty() ? by.person : request.owner,
-               by.person};
+               {by.person}};
+  for (const auto& person : by.issuers)
+    if (std::ranges::find(out.token.issuers, person) == out.token.issuers.end())
+      out.token.issuers.push_back(person);
+  if (out.token.issuers.size() > lifecycle::kMaxIssuers)
+    return fail(ErrorCode::InvalidInput,
+                "more people have seen the token by which this one would be made than muster "
+                "remembers; make it on the socket");
   // The log has it before it counts.
   TRY_OK(note(fmt::format("{} creates token {} ({}) for {}: role {}, until {}", by.text,
                           out.token.name, out.token.id, out.token.owner, toString(request.role),
@@ -221,8 +240,8 @@ const Token* TokenTable::find(std::string_view secret, WallTime now) const {
 }
 
 Identity identityOf(const Token& token) {
-  return {"token:" + token.name, Way::Token,  token.role,  token.scope,
-          token.expires_at,      token.owner, token.issuer};
+  return {"token:" + token.name, Way::Token,  token.role,   token.scope,
+          token.expires_at,      token.owner, token.issuers};
 }
 
 }  // namespace muster::api

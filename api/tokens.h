@@ -26,10 +26,11 @@ struct Token {
   std::string created_by;  ///< as the log says it
   WallTime expires_at{};
   bool revoked = false;
-  std::string sha256;  ///< hex, of the whole token
-  std::string owner;   ///< the person who uses it: "anna"
-  std::string
-      issuer;  ///< the person who has made it, and seen it; of an older muster: from created_by
+  std::string sha256;                ///< hex, of the whole token
+  std::string owner;                 ///< the person who uses it: "anna"
+  std::vector<std::string> issuers;  ///< persons who have seen it: who has made it, then who has
+                                     ///< seen the token by which it was made, and so on; of an
+                                     ///< older muster: from created_by
 };
 /// Without the hash.
 nlohmann::json toJson(const Token& token);
@@ -43,8 +44,9 @@ struct TokenRequest {
 };
 /// Who makes a token.
 struct TokenIssuer {
-  std::string text;    ///< for the log
-  std::string person;  ///< "anna"
+  std::string text;                       ///< for the log
+  std::string person;                     ///< "anna"
+  std::vector<std::string> issuers = {};  ///< who has seen the token by which that person comes
 };
 struct CreatedToken {
   Token token;
@@ -56,7 +58,8 @@ class Tokens {
  public:
   explicit Tokens(lifecycle::Store& store) : store_(store) {}
   Result<std::vector<Token>> list() const;
-  /// Errors: InvalidInput (name, hours), Conflict (the name is in use, or there are too many)
+  /// Errors: InvalidInput (name, hours, tokens made by tokens too often), Conflict (the name is in
+  /// use, or there are too many)
   Result<CreatedToken> create(const TokenRequest& request, const TokenIssuer& by, WallTime now);
   /// `id_or_name`. Errors: NotFound
   Result<Token> revoke(const std::string& id_or_name, const std::string& by, WallTime now);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fault isolation by simulation: 1,024 nodes, 0.5 % noise, rounds counted, accusations checked
-// against what was bad.
+// against what was bad. bench_isolate TRIALS PART… runs some parts: planning, many, links, slow;
+// under unfriendly conditions pairs, groups, rounds, large.
 #include "bench/bench.h"
 #include "bench/isolate_wild.h"
 #include "tests/validate/isolate_world.h"
+
+#include <vector>
 
 namespace muster::bench {
 namespace {
@@ -165,15 +168,18 @@ void benchPlanning(Report& report) {
 int main(int argc, char** argv) {
   using namespace muster::bench;
   const int trials = argc > 1 ? std::atoi(argv[1]) : 1'000;
+  const std::vector<std::string> parts(argv + std::min(argc, 2), argv + argc);
+  const auto asked = [&parts](std::string_view part) {
+    return parts.empty() || std::find(parts.begin(), parts.end(), part) != parts.end();
+  };
   Report report("isolate");
-  if (argc > 2) {  // the one part whose figure says least with few trials
-    benchWholeRounds(report, trials);
-    return report.exitCode();
-  }
-  benchPlanning(report);
-  benchMany(report, trials / 5);
-  benchLinks(report, trials / 5);
-  benchSlow(report, trials);
-  benchWild(report, trials);
+  if (asked("planning")) benchPlanning(report);
+  if (asked("many")) benchMany(report, trials / 5);
+  if (asked("links")) benchLinks(report, trials / 5);
+  if (asked("slow")) benchSlow(report, trials);
+  if (asked("pairs")) benchWild(report, Size::Pairs1024, trials);
+  if (asked("groups")) benchWild(report, Size::Groups256, trials);
+  if (asked("rounds")) benchWholeRounds(report, trials);
+  if (asked("large")) benchLarge(report, trials / 10);
   return report.exitCode();
 }

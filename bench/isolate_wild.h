@@ -6,10 +6,14 @@
 
 namespace muster::bench {
 
-/// Congestion, drifting hosts, faults that come and go, nodes that die during the run, and fleets
-/// of which a third or more is slow; pairs only on 1,024 nodes, with collectives on 256 and 1,024.
-void benchWild(Report& report, int trials);
-/// The part of it whose faults come and go by the round.
+enum class Size { Pairs1024, Groups256, Groups1024 };
+
+/// Faults that come and go, nodes that die during the run, fleets of which a third or more is slow,
+/// congestion, drifting hosts and leaves.
+void benchWild(Report& report, Size size, int trials);
+/// Faults that come and go by the round, with pairs only and with collectives.
 void benchWholeRounds(Report& report, int trials);
+/// Congestion and drift with collectives on 1,024 nodes.
+void benchLarge(Report& report, int trials);
 
 }  // namespace muster::bench

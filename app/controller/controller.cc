@@ -20,6 +20,7 @@
 #include "inventory/model/images.h"
 #include "inventory/model/monitor.h"
 #include "inventory/model/networks.h"
+#include "inventory/model/profile.h"
 #include "lab/twin_clock.h"
 #include "lifecycle/store/store_loss.h"
 #include "monitor/health_gate.h"

@@ -5,6 +5,7 @@
 #include "app/site/actor.h"
 #include "app/site/effective_cluster.h"
 #include "base/io/crypto.h"
+#include "base/printable.h"
 #include "inventory/parse/hostlist.h"
 
 #include <algorithm>
@@ -101,6 +102,13 @@ Result<void> checkErasure(const Run& run) {
                 fmt::format("an erasure needs a reason, of at most {} bytes; it is kept in the "
                             "report; nothing was done",
                             kMaxReasonBytes));
+  std::set<std::string> serials;
+  for (const auto& disk : run.erase.disks)
+    if (disk.find_first_not_of(" \t\r\n") == std::string::npos || !serials.insert(disk).second)
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("\"{}\" is no serial of a disk, or stands there twice: name each "
+                              "disk once, by its serial; nothing was done",
+                              printable(disk)));
   return {};
 }
 

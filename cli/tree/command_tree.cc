@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/tree/command_tree.h"
 
+#include "base/printable.h"
 #include "inventory/parse/suggest.h"
 
 #include <CLI/CLI.hpp>
@@ -150,8 +151,12 @@ std::string adviceOnWords(const CLI::App& app, const std::vector<std::string>& w
     for (const auto& command : at->commands) known.push_back(command.name());
     const auto near =
         inventory::nearest(word, std::vector<std::string_view>(known.begin(), known.end()));
-    if (near.empty()) return {};
     auto path = at->path;
+    if (near.empty()) {
+      path.push_back(word);
+      return fmt::format("there is no `muster {}`",
+                         printable(fmt::format("{}", fmt::join(path, " "))));
+    }
     path.push_back(near);
     return fmt::format("did you mean `muster {}`?", fmt::join(path, " "));
   }

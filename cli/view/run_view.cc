@@ -6,11 +6,13 @@
 #include "lifecycle/runs/run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace muster::cli {
 namespace {
 
 using lifecycle::Run;
+using lifecycle::RunKind;
 using lifecycle::RunReason;
 using lifecycle::RunState;
 
@@ -81,6 +83,12 @@ std::string runText(const Run& run) {
     if (!value.empty()) out += fmt::format("  {:<14}{}\n", name, printable(value));
   };
   line("nodes", nodesOf(run));
+  if (run.kind == RunKind::Erase) {
+    line("erases", run.erase.disks.empty()
+                       ? std::string("all disks that are built in")
+                       : fmt::format("the disks {}", fmt::join(run.erase.disks, ", ")));
+    line("reason", run.erase.reason);
+  }
   line("asked by", fmt::format("{}@{} ({}) at {}", run.asked_by.principal, run.asked_by.address,
                                run.asked_by.way, toString(run.asked_at)));
   line("command", run.apply.command);

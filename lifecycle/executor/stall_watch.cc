@@ -64,7 +64,8 @@ Result<void> StallWatch::raiseFinding(const Intent& intent, const DurationEstima
   std::string last = "no evidence yet";
   TRY(events, store_.lastEvents(kLastWords, &action.facet.subject));
   for (const auto& event : events)
-    if (event.action_id == action.id && !event.text.empty()) last = event.text;
+    if (event.action_id == action.id && event.kind != EventKind::Note && !event.text.empty())
+      last = event.text;  // a note may be this one, of a process before
   const auto text = fmt::format("{} is under way for {}; it takes {}; last: {}", action.id,
                                 secondsOf(taken), estimate.text(), last);
   Event event{0,

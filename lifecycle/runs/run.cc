@@ -115,8 +115,11 @@ const std::string& personOf(const RunActor& actor) {
 }
 
 bool mayBeOnePerson(const RunActor& a, const RunActor& b) {
-  return a.principal == b.principal || personOf(a) == personOf(b) || a.issuer == personOf(b) ||
-         b.issuer == personOf(a);
+  const auto has_seen = [](const RunActor& who, const RunActor& token) {
+    return std::ranges::find(token.issuers, personOf(who)) != token.issuers.end();
+  };
+  return a.principal == b.principal || personOf(a) == personOf(b) || has_seen(a, b) ||
+         has_seen(b, a);
 }
 
 std::size_t approvalsOf(const Run& run) {

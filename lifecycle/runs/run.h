@@ -23,6 +23,7 @@ inline constexpr std::size_t kMaxRunTextBytes = 4096;
 inline constexpr std::size_t kCutRunTextBytes = kMaxRunTextBytes / 4;
 inline constexpr std::size_t kMaxIdempotencyKeyBytes = 255;
 inline constexpr std::size_t kMaxErasedDisks = 256;
+inline constexpr std::size_t kMaxIssuers = 16;  ///< persons who have seen one token
 
 enum class RunKind {
   Apply,
@@ -95,7 +96,8 @@ struct RunActor {
   std::string way;        ///< "local", "token", …
   std::string address;    ///< where from; a host's name for "local"
   std::string person;     ///< who stands behind the principal: a token's owner; empty: itself
-  std::string issuer;     ///< who made the token, and so has seen it; empty: nobody else has
+  std::vector<std::string> issuers;  ///< who made the token, or a token by which it was made, and
+                                     ///< so has seen it; empty: nobody else has
   friend bool operator==(const RunActor&, const RunActor&) = default;
 };
 

@@ -83,7 +83,7 @@ inline constexpr auto kFields<RunActor> = std::tuple(
     field("principal", &RunActor::principal, kName), field("way", &RunActor::way, kName).omitted(),
     field("address", &RunActor::address, kName).omitted(),
     field("person", &RunActor::person, kName).omitted(),
-    field("issuer", &RunActor::issuer, kName).omitted());
+    field("issuers", &RunActor::issuers, Texts{kMaxIssuers, kMaxNameBytes}).omitted());
 
 template <>
 inline constexpr auto kFields<ApplyParams> =

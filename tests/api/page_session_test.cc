@@ -41,6 +41,7 @@ TEST(PageSession, theSchemeIsWrittenAsClientsLike) {
   EXPECT_EQ(shown("BEARER   muster_x "), "muster_x");
   EXPECT_EQ(shown("Bearer"), "Bearer") << "something was shown: it is not the peer who asks";
   EXPECT_EQ(shown("Bearer   "), "Bearer");
+  EXPECT_NE(shown(""), "") << "an empty header is a token that does not count, too";
   EXPECT_EQ(shown("Basic YTpi"), "Basic YTpi");
   EXPECT_EQ(shown("BearerX muster_x"), "BearerX muster_x");
 }

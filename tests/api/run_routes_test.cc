@@ -99,6 +99,11 @@ TEST_F(ApiRuns, anErasureIsOfOneNodeThatIsNamedTwice) {
       400)
       << "without a reason";
   EXPECT_EQ(post("/runs", {{"kind", "apply"}, {"confirm_node", "gpu001"}}).status, 400);
+  for (const nlohmann::json& disks : {nlohmann::json{""}, {" "}, {"S1", "S1"}}) {
+    auto bad = order("gpu001", "gpu001", "leaves");
+    bad["disks"] = disks;
+    EXPECT_EQ(post("/runs", bad).status, 400) << disks;
+  }
   EXPECT_EQ(get("/runs").items().size(), 0u);
   auto meant = order("gpu001", "gpu001", "leaves the site");
   meant["disks"] = {"S1", "S2"};

@@ -8,6 +8,8 @@
 namespace muster::api {
 namespace {
 
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -231,15 +233,39 @@ TEST_F(ApiTokens, twoTokensOfOnePersonAreOneApproval) {
   lifecycle::Run run;
   run.plan_hash = "h";
   run.asked_by = {"anna", "unix", "ctl1"};
-  run.approvals = {{{"token:a", "token", "", "ben", "root"}, {}, "h", false},
-                   {{"token:b", "token", "", "ben", "root"}, {}, "h", false},
+  run.approvals = {{{"token:a", "token", "", "ben", {"root"}}, {}, "h", false},
+                   {{"token:b", "token", "", "ben", {"root"}}, {}, "h", false},
                    {{"ben", "unix", "ctl1"}, {}, "h", false}};
   EXPECT_EQ(approvalsOf(run), 1u);
-  run.approvals.push_back({{"token:c", "token", "", "anna", "root"}, {}, "h", false});
-  run.approvals.push_back({{"token:d", "token", "", "dora", "anna"}, {}, "h", false});
+  run.approvals.push_back({{"token:c", "token", "", "anna", {"root"}}, {}, "h", false});
+  run.approvals.push_back({{"token:d", "token", "", "dora", {"anna"}}, {}, "h", false});
   EXPECT_EQ(approvalsOf(run), 1u) << "those of its author";
   run.approvals.push_back({{"carl", "unix", "ctl1"}, {}, "h", false});
   EXPECT_EQ(approvalsOf(run), 2u);
+}
+
+/// Whoever made a token has seen it, and so each that it makes: anna makes one for zoe, by which
+/// one for mike is made.
+TEST_F(ApiTokens, whoMadeTheTokenThatMadeATokenHasSeenIt) {
+  const auto store = site_.store();
+  Tokens tokens(*store);
+  const auto now = SystemClock().now();
+  const auto zoe =
+      tokens.create({.name = "z", .role = Role::Admin, .owner = "zoe"}, {"anna@ctl1", "anna"}, now);
+  ASSERT_TRUE(zoe) << zoe.error().str();
+  const auto by = identityOf(zoe->token);
+  const auto mike = tokens.create({.name = "m", .role = Role::Approver, .owner = "mike"},
+                                  {"token:z", by.person, by.issuers}, now);
+  ASSERT_TRUE(mike) << mike.error().str();
+  EXPECT_THAT(mike->token.issuers, ElementsAre("zoe", "anna"));
+  const auto kept = tokens.list();
+  ASSERT_TRUE(kept);
+  EXPECT_THAT(kept->back().issuers, ElementsAre("zoe", "anna"));
+  const auto of = identityOf(kept->back());
+  const lifecycle::RunActor approver{of.principal, "token", "", of.person, of.issuers};
+  EXPECT_TRUE(mayBeOnePerson({"anna", "unix", "ctl1"}, approver));
+  EXPECT_TRUE(mayBeOnePerson({"token:z", "token", "", "zoe", {"anna"}}, approver));
+  EXPECT_FALSE(mayBeOnePerson({"carl", "unix", "ctl1"}, approver));
 }
 
 /// What an older muster has written names its maker only.
@@ -263,7 +289,7 @@ TEST_F(ApiTokens, ofAnOlderMusterBelongToWhoMadeThem) {
   ASSERT_TRUE(tokens) << tokens.error().str();
   for (const auto& token : *tokens) {
     EXPECT_EQ(token.owner, "anna") << token.name;
-    EXPECT_EQ(token.issuer, "anna") << token.name;
+    EXPECT_THAT(token.issuers, Contains("anna")) << token.name;
   }
 }
 

@@ -3,6 +3,7 @@
 // parts that are slow or dead, noise, and tests that say nothing. The isolation sees only rates.
 #pragma once
 
+#include "tests/validate/normal_noise.h"
 #include "validate/isolate/isolation.h"
 
 #include <algorithm>
@@ -137,7 +138,7 @@ class IsolateWorld {
   }
 
   std::mt19937_64 random_;
-  std::normal_distribution<double> normal_;
+  NormalNoise normal_;
   std::map<int, double> nic_, cable_;
   std::map<std::array<int, 3>, double> pair_;
 };

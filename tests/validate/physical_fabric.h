@@ -7,6 +7,7 @@
 // rates follow from what a test crosses at the time it runs, not from a "share of typical".
 #pragma once
 
+#include "tests/validate/normal_noise.h"
 #include "validate/isolate/isolation.h"
 
 #include <algorithm>
@@ -201,7 +202,7 @@ class PhysicalFabric {
   }
 
   std::mt19937_64 random_;
-  std::normal_distribution<double> normal_;
+  NormalNoise normal_;
   std::uint64_t salt_ = 0;
   int round_ = 0;
   std::vector<double> spread_, host_state_, leaf_state_;

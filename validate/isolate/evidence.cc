@@ -97,18 +97,31 @@ void Evidence::compareWithin(std::size_t begin, std::size_t enough) {
 /// A bad node of few takes part in half of their tests, so the upper quartile says what is typical.
 void Evidence::comparePooled() {
   struct Pool {
-    std::vector<double> rates;
-    std::map<Pair, std::vector<double>> pairs;  ///< two nodes alone are no measure of each other,
-                                                ///< however often they are tested
+    std::vector<std::pair<Pair, double>> rates;  ///< two nodes alone are no measure of each other,
+                                                 ///< however often they are tested
+    std::size_t pairs = 0;
     void put(const Sample& sample) {
-      rates.push_back(sample.gbits);
-      pairs[{std::min(sample.a, sample.b), std::max(sample.a, sample.b)}].push_back(sample.gbits);
+      rates.push_back({{std::min(sample.a, sample.b), std::max(sample.a, sample.b)}, sample.gbits});
     }
-    bool isEnough() const { return pairs.size() >= kFewest; }
-    double typical() {
-      if (rates.size() >= kEnoughForMode && pairs.size() >= kEnoughPairs) return upperMode(rates);
-      std::vector<double> of_pairs;  // suspects are tested oftener
-      for (auto& [pair, own] : pairs) of_pairs.push_back(quantile(own, 0.5));
+    bool isEnough() {
+      if (pairs > 0 || rates.empty()) return pairs >= kFewest;
+      std::sort(rates.begin(), rates.end());
+      for (std::size_t i = 0; i < rates.size(); ++i)
+        pairs += i == 0 || rates[i].first != rates[i - 1].first;
+      return pairs >= kFewest;
+    }
+    double typical() const {
+      std::vector<double> of_pairs, own;
+      if (rates.size() >= kEnoughForMode && pairs >= kEnoughPairs) {
+        for (const auto& [pair, rate] : rates) own.push_back(rate);
+        return upperMode(own);
+      }
+      for (std::size_t i = 0; i < rates.size(); ++i) {  // suspects are tested oftener
+        own.push_back(rates[i].second);
+        if (i + 1 < rates.size() && rates[i + 1].first == rates[i].first) continue;
+        of_pairs.push_back(quantile(own, 0.5));
+        own.clear();
+      }
       std::sort(of_pairs.rbegin(), of_pairs.rend());
       const double least = (1 - kWidthOfFew) * of_pairs[1], quartile = quantile(of_pairs, 0.75);
       if (quartile >= least) return quartile;
@@ -117,24 +130,27 @@ void Evidence::comparePooled() {
       return quantile(of_pairs, 0.5);
     }
   };
-  if (std::none_of(samples_.begin(), samples_.end(),
-                   [](const auto& sample) { return sample.pooled; }))
-    return;
-  std::map<LikeKey, Pool> like;
-  std::vector<Pool> of_rail(static_cast<std::size_t>(layout_.rails));
-  for (const auto& sample : samples_) {
-    if (sample.gbits <= 0) continue;
-    like[likeOf(sample.a, sample.b, sample.rail)].put(sample);
-    of_rail[static_cast<std::size_t>(sample.rail)].put(sample);
-  }
+  std::map<LikeKey, Pool> like;  // of those that are compared so
+  for (const auto& sample : samples_)
+    if (sample.pooled) like[likeOf(sample.a, sample.b, sample.rail)];
+  if (like.empty()) return;
+  for (const auto& sample : samples_)
+    if (sample.gbits > 0)
+      if (const auto own = like.find(likeOf(sample.a, sample.b, sample.rail)); own != like.end())
+        own->second.put(sample);
+  std::map<int, Pool> of_rail;  // where there are too few of them
+  for (auto& [key, pool] : like)
+    if (!pool.isEnough()) of_rail[key.first];
+  for (const auto& sample : samples_)
+    if (sample.gbits > 0)
+      if (const auto own = of_rail.find(sample.rail); own != of_rail.end()) own->second.put(sample);
   std::map<LikeKey, double> typical;
   for (auto& sample : samples_) {
     if (!sample.pooled) continue;
     const auto key = likeOf(sample.a, sample.b, sample.rail);
     auto found = typical.find(key);
     if (found == typical.end()) {
-      auto& pool =
-          like[key].isEnough() ? like[key] : of_rail[static_cast<std::size_t>(sample.rail)];
+      auto& pool = like[key].isEnough() ? like[key] : of_rail[sample.rail];
       found = typical.emplace(key, pool.isEnough() ? pool.typical() : 0).first;
     }
     share(sample, found->second);

@@ -6,7 +6,9 @@
 #include "validate/isolate/test_history.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
+#include <unordered_map>
 
 namespace muster::validate::isolate {
 namespace {
@@ -55,15 +57,20 @@ void RoundLearner::learnPairs(const RoundResult& result) {
   std::fill(reference.begin(), reference.begin() + static_cast<std::ptrdiff_t>(state_.controls),
             false);
   state_.evidence.add(*state_.current, result, reference);
-  std::map<std::tuple<int, int, int>, double> shares;
+  const auto keyOf = [](int a, int b, int rail) {
+    return (static_cast<std::uint64_t>(a) << 36) ^ (static_cast<std::uint64_t>(b) << 8) ^
+           static_cast<std::uint64_t>(rail);
+  };
+  std::unordered_map<std::uint64_t, double> shares;
+  shares.reserve(samples.size() - begin);
   for (std::size_t s = begin; s < samples.size(); ++s)
-    shares[{samples[s].a, samples[s].b, samples[s].rail}] = samples[s].share;
+    shares[keyOf(samples[s].a, samples[s].b, samples[s].rail)] = samples[s].share;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     if (groups[g].kind != Collective::Pair) continue;
     const int a = groups[g].members[0], b = groups[g].members[1];
     for (int rail = 0; rail < state_.layout.rails; ++rail) {
       if (state_.dead_rails[static_cast<std::size_t>(rail)]) continue;
-      const auto found = shares.find({a, b, rail});
+      const auto found = shares.find(keyOf(a, b, rail));
       const bool silent = found == shares.end();
       for (const auto& [node, partner] : {Pair{a, b}, Pair{b, a}}) {
         auto& each = state_.nic(node, rail);
@@ -89,7 +96,7 @@ void RoundLearner::learnPairs(const RoundResult& result) {
   }
   for (const auto& [g, c] : state_.cable_tests) {
     auto& cable = state_.cables[c];
-    const auto found = shares.find({groups[g].members[0], groups[g].members[1], cable.rail});
+    const auto found = shares.find(keyOf(groups[g].members[0], groups[g].members[1], cable.rail));
     if (found == shares.end()) continue;
     cable.share = cable.fresh++ ? std::max(cable.share, found->second) : found->second;
     cable.seen.emplace_back(groups[g].members[0], groups[g].members[1]);

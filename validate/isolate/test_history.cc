@@ -39,6 +39,10 @@ double Background::tail(int bad_of_it, int tests_of_it) const {
 TestHistory::TestHistory(const Isolation::State& state) : state_(state), nics_(state.nics.size()) {
   const double stalls = state.options.tolerance / kUsualTolerance;
   pairs_.prior_bad *= stalls * stalls;
+  std::map<int, std::size_t> numbers;
+  for (const int leaf : state.layout.leaf)
+    leaf_numbers_.push_back(numbers.try_emplace(leaf, numbers.size()).first->second);
+  leaves_.resize(numbers.size() * static_cast<std::size_t>(state.layout.rails));
   collect();
   collectRows();
   rate();
@@ -99,7 +103,7 @@ void TestHistory::collect() {
     if (clear_a && clear_b) {
       pairs_.bad += bad, ++pairs_.tests;
       for (const int node : {sample.a, sample.b}) {
-        auto& leaf = leaves_[{state_.leafOf(node), rail}];
+        auto& leaf = leafOf(node, rail);
         if (!near || node == sample.a) leaf.pairs.bad += bad, ++leaf.pairs.tests;
         if (bad) leaf.bad.insert(node);
       }
@@ -110,8 +114,11 @@ void TestHistory::collect() {
       auto& own = nics_[state_.evidence.index(node, rail)];
       ++own.tests, own.bad += bad;
       own.entries.push_back({sample.round, false, bad});
-      (bad ? own.partners : own.good_partners).insert(partner);
-      if (!bad) continue;
+      if (!bad) {
+        own.good_partners.push_back(partner);
+        continue;
+      }
+      own.partners.insert(partner);
       own.worst = std::min(own.worst, sample.share), own.sum += sample.share;
     }
   }
@@ -130,7 +137,7 @@ void TestHistory::collectRows() {
     auto& own = nics_[state_.evidence.index(row.node, row.rail)];
     if (state_.nic(row.node, row.rail).status == PartStatus::Clear) {
       rows_.bad += row.bad, ++rows_.tests;
-      auto& leaf = leaves_[{state_.leafOf(row.node), row.rail}];
+      auto& leaf = leafOf(row.node, row.rail);
       leaf.rows.bad += row.bad, ++leaf.rows.tests;
       if (row.bad) leaf.bad.insert(row.node);
     }
@@ -152,11 +159,10 @@ void TestHistory::rate() {
     auto pairs = pairs_.without(own.bad, own.tests), rows = rows_.without(own.bad_rows, own.rows);
     const auto rails = static_cast<std::size_t>(state_.layout.rails);
     const int node = static_cast<int>(n / rails);
-    const auto leaf = leaves_.find({state_.leafOf(node), static_cast<int>(n % rails)});
-    if (leaf != leaves_.end() &&
-        leaf->second.bad.size() - leaf->second.bad.contains(node) >= kNodesOfLeaf) {
-      const auto near_pairs = leaf->second.pairs.without(own.bad, own.tests),
-                 near_rows = leaf->second.rows.without(own.bad_rows, own.rows);
+    const auto& leaf = leafOf(node, static_cast<int>(n % rails));
+    if (leaf.bad.size() - leaf.bad.contains(node) >= kNodesOfLeaf) {
+      const auto near_pairs = leaf.pairs.without(own.bad, own.tests),
+                 near_rows = leaf.rows.without(own.bad_rows, own.rows);
       if (near_pairs.rate() > pairs.rate()) pairs = near_pairs;
       if (near_rows.rate() > rows.rate()) rows = near_rows;
     }
@@ -189,8 +195,8 @@ bool TestHistory::hasNeighbours(int node, int rail) const {
 
 /// Bad and good with the same partner.
 bool TestHistory::hasRecovered(const NicHistory& own) {
-  return std::any_of(own.partners.begin(), own.partners.end(),
-                     [&own](int partner) { return own.good_partners.contains(partner); });
+  return std::any_of(own.good_partners.begin(), own.good_partners.end(),
+                     [&own](int partner) { return own.partners.contains(partner); });
 }
 
 bool TestHistory::isGoodNear(int node, int rail) const {

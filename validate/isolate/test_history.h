@@ -28,13 +28,14 @@ struct NicHistory {
     int round;
     bool row, bad;
   };
-  int tests = 0, bad = 0;                 ///< tests of two nodes that only this NIC would explain
-  int rows = 0, bad_rows = 0;             ///< all-to-alls in which it met many
-  double worst = 1;                       ///< share, of the bad ones
-  double sum = 0;                         ///< of the shares of the bad tests
-  std::set<int> partners, good_partners;  ///< of the bad tests, and of the good ones
-  int first_bad = 0;                      ///< round; 0: none
-  int good_near = 0, bad_near = 0;        ///< with its own leaf, since the first bad one
+  int tests = 0, bad = 0;           ///< tests of two nodes that only this NIC would explain
+  int rows = 0, bad_rows = 0;       ///< all-to-alls in which it met many
+  double worst = 1;                 ///< share, of the bad ones
+  double sum = 0;                   ///< of the shares of the bad tests
+  std::set<int> partners;           ///< of the bad tests
+  std::vector<int> good_partners;   ///< of the good ones, as often as there were
+  int first_bad = 0;                ///< round; 0: none
+  int good_near = 0, bad_near = 0;  ///< with its own leaf, since the first bad one
   std::vector<Entry> entries;
   double chance = 1;  ///< that good parts do as badly, from the round on that looks worst
 };
@@ -76,7 +77,13 @@ class TestHistory {
     Background pairs, rows;
     std::set<int> bad;  ///< nodes
   };
-  std::map<std::pair<int, int>, Leaf> leaves_;  ///< by leaf and rail
+  Leaf& leafOf(int node, int rail) {
+    return leaves_[leaf_numbers_[static_cast<std::size_t>(node)] *
+                       static_cast<std::size_t>(state_.layout.rails) +
+                   static_cast<std::size_t>(rail)];
+  }
+  std::vector<std::size_t> leaf_numbers_;  ///< by node: its leaf's, from 0 on without gaps
+  std::vector<Leaf> leaves_;               ///< by leaf and rail
   std::vector<NicHistory> nics_;
 };
 

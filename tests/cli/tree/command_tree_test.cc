@@ -104,7 +104,8 @@ TEST(CommandTree, suggestsWhatWasMeant) {
   EXPECT_EQ(adviceOnWords(line.app, {"--inventory", "plam", "stauts"}),
             "did you mean `muster status`?")
       << "the value of an option is no command";
-  EXPECT_EQ(adviceOnWords(line.app, {"provision-everything"}), "");
+  EXPECT_EQ(adviceOnWords(line.app, {"provision-everything"}),
+            "there is no `muster provision-everything`");
   EXPECT_EQ(adviceOnWords(line.app, {}), "");
 }
 

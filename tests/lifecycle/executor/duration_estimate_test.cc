@@ -122,6 +122,13 @@ TEST_F(StallWatchTest, saysOnceWhatWasExpectedAndWhatWasLastHeard) {
   EXPECT_EQ(nlohmann::json::parse(open[0].evidence)["observed_seconds"], 101.0);
   EXPECT_EQ(nlohmann::json::parse(open[0].evidence)["console"],
             nlohmann::json{"GRUB loading on gpu001"});
+  clock_.advance(seconds(100));
+  StallWatch restarted(
+      rack_.cluster, store_, clock_, [this](const Event& event) { shown_.push_back(event); },
+      [](const Subject&) { return std::vector<std::string>(); });
+  ASSERT_TRUE(restarted.check());
+  ASSERT_THAT(shown_, SizeIs(2));
+  EXPECT_THAT(shown_[1].text, HasSubstr("; last: task 40 %")) << "not its own words of before";
 }
 
 TEST_F(StallWatchTest, learnsFromTheNodesOwnPast) {
