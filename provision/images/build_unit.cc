@@ -157,7 +157,13 @@ class UnitBuilder final : public SystemBuilder {
 
   Result<void> talk(const BuildRequest& request, const Say& say,
                     const std::function<std::optional<fs::path>(std::string_view)>& place) const {
-    TRY(line, io::dialUnixSocket(socket_));
+    auto dialed = io::dialUnixSocket(socket_);
+    if (!dialed && dialed.error().has(io::DialFailure::NobodyListens))
+      return fail(ErrorCode::Unavailable,
+                  fmt::format("nobody listens on {}; as root: systemctl start muster-build.socket",
+                              socket_.string()));
+    if (!dialed) return fail(std::move(dialed).error());
+    const auto line = *std::move(dialed);
     TRY(peer, io::peerCredentials(line.get()));
     if (peer.uid != owner_)
       return fail(

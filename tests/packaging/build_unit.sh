@@ -56,8 +56,8 @@ for i in $(seq 300); do systemctl list-units --plain --no-legend 'muster-build@*
 check 'a build that nobody waits for ends' sh -c '! systemctl list-units --plain --no-legend "muster-build@*" | grep . && ! pgrep mmdebstrap'
 check 'and the next one is as the first' muster image build small
 check 'nothing of it is left with root' sh -c '[ -z "$(ls -A /var/cache/muster-build)" ]'
-check 'without the unit it is refused with what to do' sh -c 'systemctl stop muster-build.socket; sed -i "s/, tree//;s/linux-image-cloud-amd64/linux-image-cloud-amd64, less/" /etc/muster/cluster.yaml; ! muster image build small'
-cat /said
+check 'without the unit it is refused with what to do' sh -c 'systemctl stop muster-build.socket; sed -i "s/, tree//;s/linux-image-cloud-amd64/linux-image-cloud-amd64, less/" /etc/muster/cluster.yaml; ! muster image build small >/refused 2>&1 && grep -q "systemctl start muster-build.socket" /refused'
+cat /refused
 journalctl --no-pager -u 'muster-build@*' | tail -n 40 >/journal.build
 echo PROBE-DONE
 PROBE

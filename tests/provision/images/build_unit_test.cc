@@ -174,7 +174,7 @@ TEST_F(BuildUnit, noSocketIsSaid) {
   const auto done = askForImage();
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code(), ErrorCode::Unavailable);
-  EXPECT_THAT(done.error().str(), HasSubstr("muster-build@.service"));
+  EXPECT_THAT(done.error().str(), HasSubstr("systemctl start muster-build.socket"));
 }
 
 TEST_F(BuildUnit, anAnswerThatIsNoneIsRefused) {
