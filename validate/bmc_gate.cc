@@ -174,7 +174,7 @@ Async<BmcGate::Answer> BmcGate::end(inventory::Node node, inventory::Gate gate,
   Answer answer;
   json log_params = json::object();
   setOwnParams(gate, kBmcLogCheck, log_params);
-  const bool warnings_fail = log_params.value("fail_on", std::string("critical")) == "warning";
+  const bool warnings_fail = log_params.value("fail_on", std::string("critical")) != "critical";
   const auto supplies = ownNumber(gate, kBmcPowerCheck, "supplies");
   CO_TRY(begun, known(keyOf(node.name, gate.name), intent));
   if (!begun || !begun->unknown.empty()) {

@@ -140,6 +140,9 @@ TEST_F(BmcInAGate, aWarningIsAFindingUnlessTheGateSaysMore) {
   cluster_.gates["burn-in"].checks["bmc.log"]["fail_on"] = "warning";
   context_.id = "intent-2";
   EXPECT_FALSE(actToEnd("gate.burn-in"));
+  cluster_.gates["burn-in"].checks["bmc.log"]["fail_on"] = "warnings, please";
+  context_.id = "intent-3";
+  EXPECT_FALSE(actToEnd("gate.burn-in")) << "a word that nobody knows asks for more, not for less";
 }
 
 /// The mark is the store's: what the load brought before the kill counts.
