@@ -154,6 +154,9 @@ class ArbitratedBmc final : public Bmc {
   Async<std::vector<SensorReading>> sensors() override {
     return reading("reading sensors", driver_->sensors());
   }
+  Async<PowerSupplies> powerSupplies() override {
+    return reading("reading power supplies", driver_->powerSupplies());
+  }
   Async<void> cancelStaged(std::string component, std::size_t waiting) override {
     return writing(kBootLimit, "cancelling a staged image",
                    driver_->cancelStaged(std::move(component), waiting));

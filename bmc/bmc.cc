@@ -99,6 +99,10 @@ Async<std::vector<SensorReading>> Sensors::sensors() {
   co_return fail(ErrorCode::NotFound, address() + " shows no sensors");
 }
 
+Async<PowerSupplies> Sensors::powerSupplies() {
+  co_return fail(ErrorCode::NotFound, address() + " shows no power supplies");
+}
+
 Async<std::map<std::string, std::string>> Bios::biosAttributes() {
   co_return fail(ErrorCode::NotFound, address() + " shows no BIOS attributes");
 }

@@ -74,6 +74,7 @@ class CompositeBmc : public Bmc {
     return roles_.updates.rollBack(std::move(component));
   }
   Async<std::vector<SensorReading>> sensors() override { return roles_.sensors.sensors(); }
+  Async<PowerSupplies> powerSupplies() override { return roles_.sensors.powerSupplies(); }
   Async<void> cancelStaged(std::string component, std::size_t waiting) override {
     return roles_.updates.cancelStaged(std::move(component), waiting);
   }

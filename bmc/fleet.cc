@@ -47,6 +47,7 @@ class NoBmc final : public Bmc {
   Async<TaskList> tasks() override { return no<TaskList>(); }
   Async<void> resetBmc() override { return no<void>(); }
   Async<EventLog> eventLog(std::size_t) override { return no<EventLog>(); }
+  Async<PowerSupplies> powerSupplies() override { return no<PowerSupplies>(); }
   Async<SerialConsoleEndpoint> serialConsole() override { return no<SerialConsoleEndpoint>(); }
   Async<void> acCycle() override { return no<void>(); }
 

@@ -138,6 +138,24 @@ struct SensorReading {
   bool stale = false;  ///< of an earlier look: it could not be read now
 };
 
+/// A place for a power supply, filled or not.
+struct PowerSupply {
+  std::string name;
+  std::string
+      state;  ///< as Redfish names it: "Enabled", "Absent", "UnavailableOffline"; "": unsaid
+  std::string health;  ///< "OK", "Warning", "Critical"; "": unsaid
+};
+/// Supplies that stand in for each other.
+struct SupplyRedundancy {
+  std::string name, mode, state, health;
+  std::size_t members = 0;
+  std::optional<int> needed;  ///< as the BMC says; some say 1 of 6
+};
+struct PowerSupplies {
+  std::vector<PowerSupply> supplies;
+  std::vector<SupplyRedundancy> groups;  ///< none: the BMC says nothing of redundancy
+};
+
 /// One entry of an event log, as the BMC words it.
 struct LogEntry {
   std::string id, created, severity, message;
@@ -305,6 +323,8 @@ class Sensors {
   virtual std::string address() const = 0;
   /// All readings that can be read. Errors: NotFound (this BMC shows none)
   virtual Async<std::vector<SensorReading>> sensors();
+  /// As they are now. Errors: NotFound (this BMC shows none), and what the reads end with
+  virtual Async<PowerSupplies> powerSupplies();
 };
 
 class Events {

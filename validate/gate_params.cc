@@ -5,6 +5,7 @@
 #include "inventory/model/bmc_trust.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/gates.h"
+#include "validate/bmc_gate.h"
 #include "validate/checks/check_row.h"
 #include "validate/gates.h"
 
@@ -17,18 +18,29 @@ using inventory::Gate;
 
 constexpr std::string_view kWord = ":word", kAnyName = "*";
 
+/// Checks that no agent runs: between two nodes, and by the BMC.
+struct OtherCheck {
+  std::string_view id, group, takes;
+};
+constexpr OtherCheck kOthers[] = {{"rdma.pair", "rdma", "min_gbits max_latency_us"},
+                                  {"gdr.pair", "gdr", "min_gbits max_latency_us"},
+                                  {kBmcLogCheck, kBmcGroup, "fail_on:word"},
+                                  {kBmcPowerCheck, kBmcGroup, "supplies"}};
+
+const OtherCheck* otherCheck(std::string_view id) {
+  const auto found = std::ranges::find(kOthers, id, &OtherCheck::id);
+  return found == std::end(kOthers) ? nullptr : found;
+}
+
 struct Param {
   std::string_view name;
   bool word = false;  ///< else a number, zero or more
 };
 
-/// `takes` of the catalogue's row; pair tests are no agent's check, but have a floor.
 std::vector<Param> paramsOf(std::string_view check) {
   const auto* row = findCheck(check);
-  std::string_view takes = row ? row->takes
-                           : check == "rdma.pair" || check == "gdr.pair"
-                               ? "min_gbits max_latency_us"
-                               : "";
+  const auto* other = otherCheck(check);
+  std::string_view takes = row ? row->takes : other ? other->takes : "";
   std::vector<Param> out;
   while (!takes.empty()) {
     const auto end = std::min(takes.find(' '), takes.size());
@@ -69,9 +81,10 @@ std::optional<Refusal> whyNotAsked(const Gate& gate, std::string_view check) {
   if (const auto renamed = renamedCheck(check); !renamed.empty())
     return Refusal{fmt::format("this check is named {} now", renamed),
                    fmt::format("write {} instead", renamed)};
-  if (!row && check != "rdma.pair" && check != "gdr.pair")
+  const auto* other = otherCheck(check);
+  if (!row && !other)
     return Refusal{"the catalogue has no such check", "`muster validate checks` lists them"};
-  const std::string group(row ? row->group : check.substr(0, check.find('.')));
+  const std::string group(row ? row->group : other->group);
   if (std::find(gate.groups.begin(), gate.groups.end(), group) == gate.groups.end())
     return Refusal{"the gate does not ask for it", fmt::format("add {} to `groups`", group)};
   if (row && row->level > gate.level)

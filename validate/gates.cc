@@ -9,6 +9,7 @@
 #include "inventory/model/node_network.h"
 #include "inventory/model/profile.h"
 #include "inventory/model/rails.h"
+#include "validate/bmc_gate.h"
 #include "validate/checks/check_row.h"
 #include "validate/checks/rdma_devices.h"
 #include "validate/gate_params.h"
@@ -310,7 +311,7 @@ Result<std::vector<CheckRequest>> localChecks(const inventory::Cluster& cluster,
   const Asked asked{cluster, profile, level,
                     std::max(level.deadline, std::min(kLongestCheck, longer))};
   for (const auto& group : gate.groups) {
-    bool known = group == "gdr";  // between nodes only
+    bool known = group == "gdr" || group == kBmcGroup;  // no agent's
     for (const auto& row : catalogue()) {
       known = known || row.group == group;
       if (row.group != group || row.level > gate.level) continue;
@@ -329,6 +330,7 @@ Result<std::vector<CheckRequest>> localChecks(const inventory::Cluster& cluster,
 
 bool wantsRdmaPair(const inventory::Gate& gate) { return has(gate, "rdma"); }
 bool wantsGdrPair(const inventory::Gate& gate) { return has(gate, "gdr"); }
+bool wantsBmc(const inventory::Gate& gate) { return has(gate, kBmcGroup); }
 
 double rdmaFloorGbits(std::string_view device, std::string_view link) {
   if (isSoftRdma(device)) return kSoftGbits;
@@ -372,6 +374,14 @@ std::string_view adviceFor(std::string_view check_id) {
     return "when rdma.pair is good, the path between NIC and GPU is the fault: gpu.affinity, "
            "system.acs, nvidia-peermem or the open driver's DMA-BUF; perftest must be built with "
            "CUDA";
+  if (check_id == kBmcLogCheck)
+    return "the entries' own words say which part; `muster bmc show` has the whole log. When "
+           "nothing "
+           "is to be repaired, run the gate again";
+  if (check_id == kBmcPowerCheck)
+    return "reseat or replace the power supply that is named, check its lead and its PDU's "
+           "breaker; "
+           "a machine that has empty places by design: bmc.power: {supplies: N} in the gate";
   if (check_id == kPeerBaselineCheck)
     return "compare it with a node of its kind: power limit, clocks, heat, PCIe width; when all of "
            "them are that slow, the fleet's own baseline is wrong";

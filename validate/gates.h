@@ -25,6 +25,8 @@ Result<std::vector<CheckRequest>> localChecks(const inventory::Cluster& cluster,
 bool wantsRdmaPair(const inventory::Gate& gate);
 /// … and between the GPUs' memories (group "gdr")?
 bool wantsGdrPair(const inventory::Gate& gate);
+/// Does it ask the node's BMC (group "bmc")?
+bool wantsBmc(const inventory::Gate& gate);
 
 /// The least ib_write_bw average that passes, in Gb/s, for this device on a fabric of this link
 /// ("4xHDR").

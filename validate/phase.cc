@@ -61,7 +61,7 @@ class ValidatePhase final : public Phase {
   ValidatePhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents,
                 CertificateStore& certificates, Store& store, Clock& clock,
                 PoolStateReader pool_state, GateSink record, PeerBaselines baselines,
-                SynchronizedLoad* synchronized_load)
+                SynchronizedLoad* synchronized_load, BmcView bmc)
       : cluster_(cluster),
         agents_(agents),
         certificates_(certificates),
@@ -72,6 +72,7 @@ class ValidatePhase final : public Phase {
         record_(std::move(record)),
         peer_baselines_(std::move(baselines)),
         power_(cluster),
+        bmc_(store, clock, std::move(bmc)),
         synchronized_load_(synchronized_load) {}
 
   std::string_view name() const override { return "validate"; }
@@ -311,6 +312,10 @@ class ValidatePhase final : public Phase {
     std::vector<CheckResult> results;
     std::vector<std::string> expected;
     for (const auto& check : checks) expected.push_back(check.id);
+    if (wantsBmc(gate)) {
+      CO_TRY(wait, co_await bmc_.begin(node.name, gate.name, context.intentId()));
+      if (wait) co_return Outcome(std::move(*wait));
+    }
     if (!checks.empty() && !local_.contains(context.intentId())) {
       CO_TRY(wait, waitForPower(node, gate.name, context));
       if (wait) co_return Outcome(std::move(*wait));
@@ -338,7 +343,26 @@ class ValidatePhase final : public Phase {
       paired_results_[context.intentId()].emplace(
           test->check(), results.back());  // it is not measured again while the other waits
     }
+    if (wantsBmc(gate)) {
+      CO_TRY(seen, co_await bmc_.end(node, gate, context.intentId()));
+      if (seen.wait) co_return Outcome(std::move(*seen.wait));
+      for (auto& result : seen.results) results.push_back(std::move(result));
+      expected.emplace_back(kBmcLogCheck), expected.emplace_back(kBmcPowerCheck);
+      warnOf(seen.warnings, action, context);
+    }
     co_return conclude(node, gate, action, std::move(results), expected, context);
+  }
+
+  void warnOf(const std::vector<bmc::EventLogCursor::Kept>& warnings, const Action& action,
+              ActContext& context) {
+    for (const auto& entry : warnings)
+      context.finding(
+          {action.facet, Severity::Warning,
+           fmt::format("the BMC logged during the gate: {}", entry.message),
+           jsonText(nlohmann::json{
+               {"created", entry.created}, {"severity", entry.severity}, {"log", entry.log}}),
+           entry.resolution.empty() ? std::string(adviceFor(kBmcLogCheck)) : entry.resolution,
+           clock_.now()});
   }
 
   /// Load begins when its rack has the power. What the agent knows already runs (or ran) before a
@@ -426,6 +450,7 @@ class ValidatePhase final : public Phase {
     local_.erase(context.intentId());
     pairs_.forget(context.intentId()), gdr_pairs_.forget(context.intentId());
     paired_results_.erase(context.intentId());
+    bmc_.forget(context.intentId());
     if (record_)
       record_({{clock_.now(), node.name, action.facet.facet.str(), skuOf(cluster_, node, agents_),
                 node.rack, numbersOf(results)},
@@ -466,6 +491,7 @@ class ValidatePhase final : public Phase {
   GateSink record_;
   PeerBaselines peer_baselines_;
   PowerBudget power_;
+  BmcGate bmc_;
   SynchronizedLoad* synchronized_load_;  ///< nullptr: nobody can ask for one
 };
 
@@ -517,10 +543,10 @@ std::unique_ptr<Phase> makeValidatePhase(const inventory::Cluster& cluster,
                                          CertificateStore& certificates, Store& store, Clock& clock,
                                          PoolStateReader pool_state, GateSink record,
                                          PeerBaselines baselines,
-                                         SynchronizedLoad* synchronized_load) {
+                                         SynchronizedLoad* synchronized_load, BmcView bmc) {
   return std::make_unique<ValidatePhase>(cluster, agents, certificates, store, clock,
                                          std::move(pool_state), std::move(record),
-                                         std::move(baselines), synchronized_load);
+                                         std::move(baselines), synchronized_load, std::move(bmc));
 }
 
 }  // namespace muster::validate

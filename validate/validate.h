@@ -8,6 +8,7 @@
 #include "lifecycle/model/phase.h"
 #include "lifecycle/store/measurements.h"
 #include "lifecycle/store/store.h"
+#include "validate/bmc_gate.h"
 #include "validate/checks/expectations.h"
 #include "validate/revocations.h"
 
@@ -118,6 +119,6 @@ std::unique_ptr<lifecycle::Phase> makeValidatePhase(
     const inventory::Cluster& cluster, gateway::AgentGateway& agents,
     CertificateStore& certificates, lifecycle::Store& store, Clock& clock,
     PoolStateReader pool_state, GateSink record = {}, PeerBaselines baselines = {},
-    SynchronizedLoad* synchronized_load = nullptr);
+    SynchronizedLoad* synchronized_load = nullptr, BmcView bmc = {});
 
 }  // namespace muster::validate

@@ -114,7 +114,8 @@ namespace {
 
 constexpr std::chrono::minutes kHistoryMaxAge{10};
 constexpr std::chrono::hours kHistoryWindow{90 * 24};
-constexpr std::size_t kGateFiles = 20;  ///< of a node; older ones make room
+constexpr std::size_t kGateLogEntries = 200;  ///< newest of each log that a gate reads of a BMC
+constexpr std::size_t kGateFiles = 20;        ///< of a node; older ones make room
 
 /// A gate's raw answers as a file, its numbers in the store.
 Result<void> storeGateRecord(const std::filesystem::path& folder,
@@ -354,7 +355,9 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
           logWarning("validate", "{}", kept.error().str());
       },
       [this](const std::string& sku, const NodeName& but) { return peerBaseline(sku, but); },
-      synchronized_load_.get()));
+      synchronized_load_.get(),
+      {[this](NodeName node) { return bmcs_->at(node).eventLog(kGateLogEntries); },
+       [this](NodeName node) { return bmcs_->at(node).powerSupplies(); }}));
   quarantine_.emplace(*certificates_, *store_);
   gate_ = std::make_unique<monitor::HealthGate>(*quarantine_, *store_);
   auto recovery = monitor::makeRecoverySteps(*bmcs_, *clock_);

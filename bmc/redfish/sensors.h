@@ -4,7 +4,7 @@
 // a request each would read takes turns.
 #pragma once
 
-#include "bmc/redfish/resources.h"
+#include "bmc/redfish/power_supplies.h"
 
 #include <chrono>
 #include <map>
@@ -22,6 +22,7 @@ class RedfishSensors final : public Sensors {
 
   std::string address() const override { return resources_.address(); }
   Async<std::vector<SensorReading>> sensors() override;
+  Async<PowerSupplies> powerSupplies() override { return readPowerSupplies(resources_); }
 
  private:
   using Readings = std::vector<SensorReading>;

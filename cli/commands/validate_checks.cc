@@ -55,6 +55,15 @@ std::vector<Row> rows() {
                  "the same from GPU memory to GPU memory, every rail with the GPU of its side",
                  "perftest built with CUDA, two nodes", "Gb/s, µs", "skus.json by the GPU's model",
                  validate::adviceFor("gdr.pair")});
+  out.push_back({"bmc.log", "bmc", "quick",
+                 "no new critical entry in the BMC's event logs since the gate began; warnings are "
+                 "findings",
+                 "a BMC that shows its logs", "entries", "none may be there",
+                 validate::adviceFor("bmc.log")});
+  out.push_back({"bmc.power", "bmc", "quick",
+                 "every power supply there, well, and redundant as the BMC says",
+                 "a BMC that shows them", "power supplies", "the BMC, or a parameter",
+                 validate::adviceFor("bmc.power")});
   std::sort(out.begin(), out.end(), [](const Row& a, const Row& b) {
     return std::pair(a.group, a.id) < std::pair(b.group, b.id);
   });

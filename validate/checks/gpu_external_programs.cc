@@ -4,6 +4,7 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/utf8.h"
+#include "validate/checks/burn_floors.h"
 #include "validate/checks/expectations.h"
 #include "validate/checks/external_program.h"
 #include "validate/checks/gpu_snapshot.h"
@@ -26,28 +27,6 @@ constexpr std::chrono::seconds kAfterLimit{
     10};  ///< muster-collective ends itself at its limit, with words
 
 constexpr std::string_view kAllStages = "gemm,memory,copy,units,power";
-
-/// Floors of the table for GPUs of one model, of those stages that run: 0.95 of a power limit is no
-/// floor, only rates are.
-std::vector<std::string> floorsFor(const std::string& model, const std::string& stages) {
-  struct Row {
-    std::string_view key, value, stage;
-  };
-  static constexpr Row kRows[] = {
-      {"gemm_bf16_min_gflops", "gemm_bf16_gflops", "gemm"},
-      {"gemm_fp8_min_gflops", "gemm_fp8_gflops", "gemm"},
-      {"hbm_min_gbytes_per_s", "memory_copy_gbytes_per_s", "memory"},
-      {"h2d_min_gbytes_per_s", "copy_host_to_device_gbytes_per_s", "copy"},
-      {"d2h_min_gbytes_per_s", "copy_device_to_host_gbytes_per_s", "copy"}};
-  std::vector<std::string> floors;
-  if (const auto* sku = Skus::builtIn().find(model))
-    for (const auto& row : kRows)
-      if (const auto known = sku->expect.find(std::string(row.key));
-          known != sku->expect.end() &&
-          fmt::format(",{},", stages).find(fmt::format(",{},", row.stage)) != std::string::npos)
-        floors.push_back(fmt::format("{}={}", row.value, known->second.value));
-  return floors;
-}
 
 /// What a GPU computed on random data, as a number that the fleet's history keeps: the same on all
 /// GPUs of a model, product and library.
@@ -126,7 +105,7 @@ Verdict checkGpuBurn(const nlohmann::json& params, const Host& host) {
     args.insert(args.end(),
                 {"--hold-seconds", fmt::format("{}", params.at("hold_seconds").get<double>())});
   const auto& model = look->gpus.front().identity.model;
-  const auto floors = floorsFor(model, stages);
+  const auto floors = burnFloors(model, stages);
   if (!floors.empty())
     args.insert(args.end(), {"--min", fmt::format("{}", fmt::join(floors, ","))});
   const auto done = runProgram(host, ownProgram(host, "muster-burn"), args, limit);
@@ -136,6 +115,7 @@ Verdict checkGpuBurn(const nlohmann::json& params, const Host& host) {
   if (verdict.status == wire::CheckStatus::Pass && done->code != 0)
     verdict = failed(
         fmt::format("muster-burn ended with {}: {}", done->code, cutToBytes(done->err, 500)));
+  if (done->code == 0) evaluateCopiesAndNameTheRest(verdict, model, look->gpus.size(), floors);
   if (verdict.status == wire::CheckStatus::NoData)
     verdict.text += fmt::format(" and ended with {}: {}", done->code, cutToBytes(done->err, 500));
   if (floors.empty() && stages != "units" && stages != "power")

@@ -10,6 +10,7 @@
 namespace muster::cli {
 namespace {
 
+using test::kOk;
 using test::NetboxDouble;
 using ::testing::AllOf;
 using ::testing::HasSubstr;

@@ -200,6 +200,7 @@ TEST_F(GpuChecks, aBurnPassesOnlyWhenEveryGpuHas) {
   EXPECT_EQ(good.values.at("gpu1.gemm_bf16_gflops"), 7.5e5);
   EXPECT_NE(commands_.back().find("gemm_fp8_gflops=1262700"), std::string::npos)
       << "floors of the table: " << commands_.back();
+  EXPECT_NE(commands_.back().find("gemm_tf32_gflops=335700"), std::string::npos);
   outputs_["muster-burn"] = {0, burnReport("pass", 1).dump(), ""};
   EXPECT_EQ(check("gpu.burn").status, CheckStatus::Fail) << "one of two GPUs";
   outputs_["muster-burn"] = {0, burnReport("fail").dump(), ""};

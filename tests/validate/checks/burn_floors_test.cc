@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/checks/burn_floors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace muster::validate {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using wire::CheckStatus;
+
+constexpr const char* kH100 = "NVIDIA H100 80GB HBM3";
+
+Verdict burnt(double first, double second) {
+  auto verdict = pass("2 GPUs burnt");
+  verdict.values = {{"gpu0.copy_host_to_device_gbytes_per_s", 55},
+                    {"gpu0.copy_device_to_host_gbytes_per_s", 54},
+                    {"gpu0.copy_device_to_0000:1b:00.0_gbytes_per_s", first},
+                    {"gpu1.copy_device_to_0000:43:00.0_gbytes_per_s", second},
+                    {"gpu0.gemm_bf16_gflops", 7e5},
+                    {"gpu0.gemm_fp16_gflops", 7e5},
+                    {"gpu0.gemm_fp16_plain_gflops", 7e5},
+                    {"gpu0.verified_share", 1}};
+  return verdict;
+}
+Verdict evaluated(double first, double second, const char* model = kH100, std::size_t gpus = 8) {
+  auto verdict = burnt(first, second);
+  evaluateCopiesAndNameTheRest(verdict, model, gpus, burnFloors(model, "gemm,memory,copy"));
+  return verdict;
+}
+
+TEST(BurnFloors, areOfTheStagesThatRun) {
+  EXPECT_THAT(burnFloors(kH100, "gemm,copy"), Contains("gemm_tf32_gflops=335700"));
+  EXPECT_THAT(burnFloors(kH100, "gemm,copy"), Contains("copy_device_to_host_gbytes_per_s=48"));
+  EXPECT_THAT(burnFloors(kH100, "memory"), Not(Contains("gemm_tf32_gflops=335700")));
+  EXPECT_TRUE(burnFloors("NVIDIA L4000", "gemm,memory,copy").empty());
+}
+
+TEST(BurnFloors, aPairOfGpusBelowItsShareFails) {
+  const auto good = evaluated(380, 252);
+  EXPECT_EQ(good.status, CheckStatus::Pass) << good.text;
+  const auto slow = evaluated(380, 250);
+  EXPECT_EQ(slow.status, CheckStatus::Fail);
+  EXPECT_THAT(slow.text,
+              AllOf(HasSubstr("gpu1.copy_device_to_0000:43:00.0_gbytes_per_s: 250.0 GB/s"),
+                    HasSubstr("0.75 of 335 GB/s, Azure"), Not(HasSubstr("gpu0"))));
+  EXPECT_EQ(evaluated(380, std::nan("")).status, CheckStatus::Fail);
+}
+
+TEST(BurnFloors, theFloorOfPairsIsOfBoardsWithSwitches) {
+  const auto four = evaluated(95, 95, kH100, 4);
+  EXPECT_EQ(four.status, CheckStatus::Pass) << "a pair has a third of the links there";
+  EXPECT_THAT(four.text, HasSubstr("copies between GPUs"));
+}
+
+TEST(BurnFloors, ratesWithoutAFloorAreNamed) {
+  const auto good = evaluated(380, 390);
+  EXPECT_THAT(good.text, HasSubstr("; no floor, information only: gemm_fp16_gflops"));
+  EXPECT_THAT(good.text, AllOf(Not(HasSubstr("plain")), Not(HasSubstr("bf16")),
+                               Not(HasSubstr("host")), Not(HasSubstr("share"))));
+  EXPECT_EQ(evaluated(380, 390, "NVIDIA L4000").text, "2 GPUs burnt") << "no table knows it at all";
+}
+
+TEST(BurnFloors, whatHasFailedKeepsItsWords) {
+  auto verdict = burnt(380, 10);
+  verdict.status = CheckStatus::Fail, verdict.text = "a product is wrong";
+  evaluateCopiesAndNameTheRest(verdict, kH100, 8, burnFloors(kH100, "gemm,copy"));
+  EXPECT_EQ(verdict.text, "a product is wrong");
+}
+
+}  // namespace
+}  // namespace muster::validate
