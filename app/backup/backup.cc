@@ -11,10 +11,12 @@
 #include "inventory/inventory.h"
 #include "lifecycle/store/store_copy.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,24 +37,61 @@ constexpr std::uintmax_t kMaxIndexBytes = 16u << 20;
 constexpr int kKeyLooks = 3;
 constexpr std::array kKeyFolders{"keys", "ca"};
 
-/// A folder of this process alone, gone with it.
+constexpr std::string_view kWorkInfix = ".work-", kWorkSuffix = "XXXXXX";
+
+/// A folder of this process alone, gone with it. It is locked while its process lives: what one
+/// that was killed has left holds a store that nobody has encrypted, and is removed by the next.
 class WorkFolder {
  public:
   static Result<WorkFolder> make(const fs::path& beside) {
-    auto pattern = beside.string() + ".work-XXXXXX";
+    removeLeftovers(beside);
+    auto pattern = fmt::format("{}{}{}", beside.string(), kWorkInfix, kWorkSuffix);
     if (!::mkdtemp(pattern.data())) return diskError(beside.parent_path(), "written into");
-    return WorkFolder(pattern);
+    WorkFolder made(pattern, lock(pattern));
+    std::error_code unknown;
+    if (made.lock_ < 0 || !fs::exists(made.path_, unknown))
+      return fail(ErrorCode::Conflict, fmt::format("another backup to {} begins at this moment; "
+                                                   "nothing was written, try again",
+                                                   beside.string()));
+    return made;
   }
-  WorkFolder(WorkFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  WorkFolder(WorkFolder&& other) noexcept
+      : path_(std::exchange(other.path_, {})), lock_(std::exchange(other.lock_, -1)) {}
   ~WorkFolder() {
     std::error_code ignored;
     if (!path_.empty()) fs::remove_all(path_, ignored);
+    if (lock_ >= 0) ::close(lock_);
   }
   const fs::path& path() const { return path_; }
 
  private:
-  explicit WorkFolder(fs::path path) : path_(std::move(path)) {}
+  WorkFolder(fs::path path, int lock) : path_(std::move(path)), lock_(lock) {}
+
+  /// -1: somebody else has it, or it is gone.
+  static int lock(const fs::path& folder) {
+    const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && ::flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
+    if (fd >= 0) ::close(fd);
+    return -1;
+  }
+  static void removeLeftovers(const fs::path& beside) {
+    const auto prefix = beside.filename().string() + std::string(kWorkInfix);
+    const auto folder = beside.has_parent_path() ? beside.parent_path() : fs::path(".");
+    std::error_code error;
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+         entry.increment(error)) {
+      const auto name = entry->path().filename().string();
+      if (!name.starts_with(prefix) || name.size() != prefix.size() + kWorkSuffix.size()) continue;
+      const int fd = lock(entry->path());
+      if (fd < 0) continue;
+      std::error_code ignored;
+      fs::remove_all(entry->path(), ignored);
+      ::close(fd);
+    }
+  }
+
   fs::path path_;
+  int lock_ = -1;
 };
 
 using Files = std::map<std::string, std::string>;  ///< name in the backup → content

@@ -57,6 +57,15 @@ Result<std::string> newInventory(const SiteAnswers& answers) {
   const auto range = answers.range.empty() ? defaultRange(*network) : answers.range;
   if (!fits(range, "[0-9.]{7,15}-[0-9.]{7,15}"))
     return wrong("the DHCP range", range, "two addresses, 10.20.240.1-10.20.247.254");
+  const auto dash = range.find('-');
+  const auto first = Ipv4::parse(range.substr(0, dash)), last = Ipv4::parse(range.substr(dash + 1));
+  if (!first || !last || !network->contains(*first) || !network->contains(*last) ||
+      first->value() > last->value())
+    return wrong("the DHCP range", range,
+                 fmt::format("two addresses in {}, the lower one first", network->str()));
+  if (controller->value() >= first->value() && controller->value() <= last->value())
+    return wrong("the DHCP range", range,
+                 fmt::format("one without the controller's address {}", controller->str()));
   const auto bmcs = Cidr::parse(answers.bmc_network);
   if (!answers.bmc_network.empty() && !bmcs &&
       !fits(answers.bmc_network, "[0-9.]{7,15}-[0-9.]{7,15}"))

@@ -114,12 +114,25 @@ const std::string& personOf(const RunActor& actor) {
   return actor.person.empty() ? actor.principal : actor.person;
 }
 
+namespace {
+
+/// User names of a site differ by more than case: whoever types "Anna" means anna.
+std::string comparedName(std::string name) {
+  std::ranges::transform(name, name.begin(), [](unsigned char c) {
+    return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  });
+  return name;
+}
+
+}  // namespace
+
 bool mayBeOnePerson(const RunActor& a, const RunActor& b) {
   const auto has_seen = [](const RunActor& who, const RunActor& token) {
-    return std::ranges::find(token.issuers, personOf(who)) != token.issuers.end();
+    return std::ranges::find(token.issuers, comparedName(personOf(who)), comparedName) !=
+           token.issuers.end();
   };
-  return a.principal == b.principal || personOf(a) == personOf(b) || has_seen(a, b) ||
-         has_seen(b, a);
+  return a.principal == b.principal || comparedName(personOf(a)) == comparedName(personOf(b)) ||
+         has_seen(a, b) || has_seen(b, a);
 }
 
 std::size_t approvalsOf(const Run& run) {
@@ -127,7 +140,7 @@ std::size_t approvalsOf(const Run& run) {
   for (const auto& approval : run.approvals)
     if (!approval.confirmation && approval.plan_hash == run.plan_hash &&
         !mayBeOnePerson(approval.by, run.asked_by))
-      others.insert(personOf(approval.by));
+      others.insert(comparedName(personOf(approval.by)));
   return others.size();
 }
 

@@ -240,6 +240,9 @@ TEST_F(ApiTokens, twoTokensOfOnePersonAreOneApproval) {
   run.approvals.push_back({{"token:c", "token", "", "anna", {"root"}}, {}, "h", false});
   run.approvals.push_back({{"token:d", "token", "", "dora", {"anna"}}, {}, "h", false});
   EXPECT_EQ(approvalsOf(run), 1u) << "those of its author";
+  run.approvals.push_back({{"token:e", "token", "", "Anna", {"root"}}, {}, "h", false});
+  run.approvals.push_back({{"token:f", "token", "", "BEN", {"root"}}, {}, "h", false});
+  EXPECT_EQ(approvalsOf(run), 1u) << "in another case it is the same person";
   run.approvals.push_back({{"carl", "unix", "ctl1"}, {}, "h", false});
   EXPECT_EQ(approvalsOf(run), 2u);
 }

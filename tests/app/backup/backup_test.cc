@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,6 +63,23 @@ TEST_F(Backup, afterAFailureTheOldBackupIsStillThere) {
   EXPECT_THAT(namesIn(site_ / ""), Contains("site.backup"));
   for (const auto& name : namesIn(site_ / ""))
     EXPECT_EQ(name.find(".work-"), std::string::npos) << name;
+}
+
+/// What a killed one has left goes with the next one to the same file; what one that works holds
+/// stays.
+TEST_F(Backup, takesAwayWhatAKilledOneHasLeft) {
+  const auto left = fs::path(file().string() + ".work-abcdef"),
+             used = fs::path(file().string() + ".work-ghijkl");
+  for (const auto& folder : {left, used}) {
+    fs::create_directory(folder);
+    ASSERT_TRUE(io::writeFileAtomic(folder / "store", "nobody has encrypted this"));
+  }
+  const int held = ::open(used.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  ASSERT_EQ(::flock(held, LOCK_EX | LOCK_NB), 0);
+  ASSERT_TRUE(make());
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_TRUE(fs::exists(used / "store"));
+  ::close(held);
 }
 
 /// On a full disk: nothing half, and the same again works when there is room.

@@ -67,6 +67,8 @@ TEST(NewInventory, namesTheAnswerThatIsWrong) {
   refused([](auto& a) { a.controller = "10.21.0.1"; }, "an address in 10.20.0.0/16");
   refused([](auto& a) { a.dhcp = "yes"; }, "authoritative or proxy");
   refused([](auto& a) { a.range = "all"; }, "two addresses");
+  refused([](auto& a) { a.range = "192.0.2.5-192.0.2.9"; }, "two addresses in");
+  refused([](auto& a) { a.range = "10.20.0.900-10.20.0.901"; }, "two addresses in");
   refused([](auto& a) { a.bmc_network = "everywhere"; }, "the BMCs' network");
   refused([](auto& a) { a.bmc_password_file = "a, b: c}"; }, "the file of the BMCs' password");
   refused([](auto& a) { a.bmc_user = "a\nb"; }, "the BMCs' user");
