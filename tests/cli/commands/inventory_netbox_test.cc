@@ -10,8 +10,11 @@
 namespace muster::cli {
 namespace {
 
+using test::kFailed;
 using test::kOk;
 using test::NetboxDouble;
+
+constexpr int kChanges = 2;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -69,7 +72,7 @@ TEST_F(InventoryNetbox, showsThenWritesAndThenHasNothingToAdd) {
 
 TEST_F(InventoryNetbox, theExitStatusSaysWhetherBothAgree) {
   EXPECT_EQ(import({"--diff"}).code, kChanges);
-  netbox_.site["devices"] = {NetboxDouble::device(1)};
+  netbox_.site["devices"] = nlohmann::json::array({NetboxDouble::device(1)});
   for (auto& interface : netbox_.site["devices"][0]["interfaces"]) interface.erase("peer");
   netbox_.site["devices"][0]["serial"] = "";
   netbox_.save();
@@ -85,12 +88,13 @@ TEST_F(InventoryNetbox, theExitStatusSaysWhetherBothAgree) {
 
 /// A row that would break the inventory is not written, nor any other.
 TEST_F(InventoryNetbox, nothingIsWrittenThatTheInventoryRefuses) {
-  netbox_.site["devices"][2]["position"] = 10.0;  // where gpu001 is declared
-  netbox_.site["devices"][0]["position"] = 40.0;
+  auto& other = netbox_.site["devices"][2];  // with the address of gpu001
+  other["primary"] = "10.20.1.1/16";
+  other["interfaces"][0]["addresses"] = nlohmann::json::array({"10.20.1.1/16"});
   netbox_.save();
   const auto refused = import({"--write", (folder_ / "racks.csv").string()});
   EXPECT_EQ(refused.code, kFailed);
-  EXPECT_THAT(refused.err, AllOf(HasSubstr("racks.csv is as it was"), HasSubstr("gpu005")));
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("racks.csv is as it was"), HasSubstr("10.20.1.1")));
   EXPECT_EQ(racks(), kRows);
 }
 
