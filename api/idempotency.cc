@@ -10,7 +10,9 @@
 namespace muster::api {
 namespace {
 
-constexpr const char* kOrdersKey = "api.orders";  ///< {ID: {at, what, status, location, body}}
+/// Before the first two letters of an order's ID: {ID: {at, what, status, location, body}}. Each
+/// order rewrites one of 256 values and no other's.
+constexpr const char* kOrdersKey = "api.orders.";
 constexpr std::size_t kMaxKeyBytes = 64;
 constexpr std::size_t kMaxKeptBytes = 64u << 10;  ///< of one answer; a longer one is not kept
 constexpr int kExchangeAttempts = 16;
@@ -18,6 +20,8 @@ constexpr int kExchangeAttempts = 16;
 std::string idOf(const IdempotentOrder& order) {
   return io::sha256Hex(order.principal + '\n' + order.key).substr(0, 32);
 }
+
+std::string placeOf(const IdempotentOrder& order) { return kOrdersKey + idOf(order).substr(0, 2); }
 
 bool isOver(const nlohmann::json& kept, WallTime now) {
   const auto at = parseWallTime(kept.value("at", ""));
@@ -30,19 +34,8 @@ Result<nlohmann::json> parsed(const std::optional<std::string>& text) {
   return std::move(json);
 }
 
-/// What is over goes, and of the rest the oldest where there are too many.
-void prune(nlohmann::json& all, WallTime now) {
-  std::vector<std::pair<std::string, std::string>> by_age;
-  for (auto at = all.begin(); at != all.end();) {
-    if (isOver(*at, now)) {
-      at = all.erase(at);
-      continue;
-    }
-    by_age.emplace_back(at->value("at", ""), at.key());
-    ++at;
-  }
-  std::ranges::sort(by_age);
-  for (std::size_t i = 0; i + kMaxOrdersKept < by_age.size() + 1; ++i) all.erase(by_age[i].second);
+void forgetOver(nlohmann::json& all, WallTime now) {
+  for (auto at = all.begin(); at != all.end();) at = isOver(*at, now) ? all.erase(at) : ++at;
 }
 
 Error othersAllTheTime() {
@@ -71,7 +64,7 @@ std::expected<IdempotentOrders::Found, Problem> IdempotentOrders::begin(
         Problem(400, "invalid-input", "Idempotency-Key is longer than 64 characters"));
   const auto what = io::sha256Hex(order.what);
   for (int attempt = 0; attempt < kExchangeAttempts; ++attempt) {
-    TRY(before, store_.getValue(kOrdersKey));
+    TRY(before, store_.getValue(placeOf(order)));
     TRY(all, parsed(before));
     const auto found = all.find(idOf(order));
     if (found != all.end() && !isOver(*found, now)) {
@@ -80,9 +73,14 @@ std::expected<IdempotentOrders::Found, Problem> IdempotentOrders::begin(
                                      "this Idempotency-Key was of another order within 24 h",
                                      "give each order a key of its own"));
     }
-    prune(all, now);
+    forgetOver(all, now);
+    // None is forgotten before its time: its order would be done twice.
+    if (all.size() >= kMaxOrdersAtOnePlace)
+      return std::unexpected(Problem(
+          429, "too-many-orders", "too many orders with an Idempotency-Key were given within 24 h",
+          "give keys to the orders that may be sent again; nothing was done"));
     all[idOf(order)] = {{"at", muster::toString(now)}, {"what", what}, {"begun", true}};
-    TRY(done, store_.exchangeValue(kOrdersKey, before, jsonText(all)));
+    TRY(done, store_.exchangeValue(placeOf(order), before, jsonText(all)));
     if (done) return Found{};
   }
   return std::unexpected(Problem(othersAllTheTime()));
@@ -97,22 +95,20 @@ Result<void> IdempotentOrders::remember(const IdempotentOrder& order, const Answ
     kept.update({{"status", answer.status},
                  {"location", location == answer.headers.end() ? "" : location->second},
                  {"body", answer.body}});
-  return change([&](nlohmann::json& all) {
-    prune(all, now);
-    all[idOf(order)] = kept;
-  });
+  return change(order, [&](nlohmann::json& all) { all[idOf(order)] = kept; });
 }
 
 Result<void> IdempotentOrders::forget(const IdempotentOrder& order) {
-  return change([&](nlohmann::json& all) { all.erase(idOf(order)); });
+  return change(order, [&](nlohmann::json& all) { all.erase(idOf(order)); });
 }
 
-Result<void> IdempotentOrders::change(const std::function<void(nlohmann::json&)>& edit) {
+Result<void> IdempotentOrders::change(const IdempotentOrder& order,
+                                      const std::function<void(nlohmann::json&)>& edit) {
   for (int attempt = 0; attempt < kExchangeAttempts; ++attempt) {
-    TRY(before, store_.getValue(kOrdersKey));
+    TRY(before, store_.getValue(placeOf(order)));
     TRY(all, parsed(before));
     edit(all);
-    TRY(done, store_.exchangeValue(kOrdersKey, before, jsonText(all)));
+    TRY(done, store_.exchangeValue(placeOf(order), before, jsonText(all)));
     if (done) return {};
   }
   return fail(othersAllTheTime());

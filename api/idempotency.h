@@ -19,7 +19,7 @@
 namespace muster::api {
 
 inline constexpr std::chrono::hours kOrdersKept{24};
-inline constexpr std::size_t kMaxOrdersKept = 1'000;  ///< the oldest go first
+inline constexpr std::size_t kMaxOrdersAtOnePlace = 500;  ///< of 256 places; further are refused
 
 struct IdempotentOrder {
   std::string principal, key;
@@ -39,7 +39,7 @@ class IdempotentOrders {
     std::optional<Answer> answer;
   };
   /// Notes that the order is about to be done, unless it is known. Errors: 409 (the key was of
-  /// another order), 400 (the key), 503 (the store)
+  /// another order), 400 (the key), 429 (too many within 24 h), 503 (the store)
   std::expected<Found, Problem> begin(const IdempotentOrder& order, WallTime now);
   /// One that is long or has a secret is not kept: only that there was one.
   Result<void> remember(const IdempotentOrder& order, const Answer& answer, WallTime now);
@@ -47,7 +47,8 @@ class IdempotentOrders {
   Result<void> forget(const IdempotentOrder& order);
 
  private:
-  Result<void> change(const std::function<void(nlohmann::json&)>& edit);
+  Result<void> change(const IdempotentOrder& order,
+                      const std::function<void(nlohmann::json&)>& edit);
   lifecycle::Store& store_;
 };
 
