@@ -342,6 +342,8 @@ json run() {
                                 {"plan_hash", kText},
                                 {"confirmation", kFlag}});
   const auto erase = object({{"disks", kTexts}, {"reason", kText}});
+  const auto rollout =
+      object({{"id", kText}, {"back", kFlag}, {"driver", kText}, {"wipe_reason", kText}});
   const auto stamp = object({{"state", kText}, {"reason", kText}, {"at", kTime}, {"by", kText}});
   const auto overridden = object({{"principal", kText},
                                   {"at", kTime},
@@ -367,8 +369,11 @@ json run() {
                             {"last_event", kInteger}});
   out["required"] = json::array();
   for (const auto& [name, schema] : out["properties"].items()) out["required"].push_back(name);
-  out["properties"].update(
-      {{"planned_at", kTime}, {"waits_until", kTime}, {"impact", planImpact()}, {"erase", erase}});
+  out["properties"].update({{"planned_at", kTime},
+                            {"waits_until", kTime},
+                            {"impact", planImpact()},
+                            {"erase", erase},
+                            {"rollout", rollout}});
   return out;
 }
 
