@@ -8,6 +8,7 @@
 #include "app/site/actor.h"
 #include "app/site/effective_cluster.h"
 #include "app/site/leadership.h"
+#include "app/site/service_user.h"
 #include "app/site/site_keys.h"
 #include "base/async/start.h"
 #include "base/io/http_routes.h"
@@ -54,8 +55,9 @@ io::Admission refuse(const io::ServerRequest& head, const Problem& problem) {
 }  // namespace
 
 std::filesystem::path defaultSocket(const app::Options& options) {
-  if (options.state == kUsualState && ::geteuid() == 0) return kUsualSocket;
-  return (::geteuid() == 0 ? options.runFolder("api") : options.state) / "api.sock";
+  const bool is_service = ::geteuid() == 0 || app::isServiceUser();
+  if (options.state == kUsualState && is_service) return kUsualSocket;
+  return (is_service ? options.runFolder("api") : options.state) / "api.sock";
 }
 
 struct ApiServer::State {
@@ -291,7 +293,7 @@ Result<ListenEndpoint> listenEndpoint(std::string_view text) {
 Result<void> ApiServer::State::listenOnSocket() {
   auto server = serverOptions();
   server.unix_socket = io::UnixSocketOptions{api.socket, kSocketMode, std::nullopt};
-  if (::geteuid() == 0) server.unix_socket->group = socketGroup();
+  if (::geteuid() == 0 || app::isServiceUser()) server.unix_socket->group = socketGroup();
   TRY(started, io::startHttpServer(io.get_executor(), std::move(server)));
   started->addRoutes(ioRoutes());
   servers.push_back(std::move(started));

@@ -144,6 +144,17 @@ void benchSlowFleet(Report& report, Size size, int trials) {
 
 }  // namespace
 
+/// The engine of pairs tests for sixteen rounds; with collectives it did so for six.
+void benchWholeRounds(Report& report, int trials) {
+  for (const auto size : {Size::Pairs1024, Size::Groups256})
+    benchNamed(report, "a node bad in 30 % of the rounds, all through them", size, trials, 90, {},
+               [](auto& fabric, int) {
+                 auto bad = fabric.pick(1);
+                 fabric.flaky(*bad.begin(), 0.3, 0.5, true);
+                 return bad;
+               });
+}
+
 void benchWild(Report& report, int trials) {
   for (const auto size : {Size::Pairs1024, Size::Groups256}) {
     benchCongestion(report, size, trials);
@@ -162,12 +173,7 @@ void benchWild(Report& report, int trials) {
                });
     benchSlowFleet(report, size, trials);
   }
-  benchNamed(report, "a node bad in 30 % of the rounds, all through them", Size::Pairs1024, trials,
-             90, {}, [](auto& fabric, int) {
-               auto bad = fabric.pick(1);
-               fabric.flaky(*bad.begin(), 0.3, 0.5, true);
-               return bad;
-             });
+  benchWholeRounds(report, trials);
   benchCongestion(report, Size::Groups1024, trials / 10);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster's command line: words → options → one command.
+#include "app/build_unit.h"
 #include "app/site/actor.h"
+#include "app/site/service_user.h"
 #include "app/site/settings_file.h"
 #include "base/json_output.h"
 #include "base/main_guard.h"
@@ -16,6 +18,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <set>
 
@@ -56,11 +61,59 @@ std::string journaled(int argc, char** argv) {
 const std::set<std::string> kActsHere{"apply", "bmc", "cert",    "erase",    "fabric", "firmware",
                                       "image", "key", "rollout", "validate", "wipe"};
 
+/// Commands that need root: the twin makes machines and namespaces, the others write beside the
+/// state folder.
+const std::set<std::string> kStayRoot{"init", "lab", "restore"};
+
+/// Root who works with the folder of the services' user becomes that user
+/// (app/site/service_user.h); who asked stays known. Answers whether it did.
+Result<bool> leaveRoot(Invocation& call, const std::string& command) {
+  if (kStayRoot.contains(command)) return false;
+  auto actor = app::actorText();
+  TRY(left, app::becomeOwnerOf(call.options.state));
+  if (left && call.options.actor.empty()) call.options.actor = std::move(actor);
+  return left;
+}
+
+/// Whether a word of the command line names a file that this process may not read, or not make.
+bool isShut(std::string_view word) {
+  if (word.starts_with('-')) word.remove_prefix(std::min(word.find('='), word.size() - 1) + 1);
+  if (word.empty()) return false;
+  const std::filesystem::path path(word);
+  if (::access(path.c_str(), R_OK) == 0) return false;
+  if (errno == EACCES) return true;
+  return errno == ENOENT && path.has_parent_path() &&
+         ::access(path.parent_path().c_str(), W_OK) != 0 && errno == EACCES;
+}
+
+/// After a failure of a command that has left root: its user wonders what root cannot read.
+void sayWhatIsShut(const Invocation& call, int argc, char** argv) {
+  const auto shut = std::find_if(argv + 1, argv + argc, isShut);
+  if (shut == argv + argc) return;
+  std::cerr << fmt::format(
+      "muster: this command worked as user {}, whom {} belongs to, and \"{}\" is shut to that "
+      "user: put the file where it may read or write\n",
+      app::kServiceUser, call.options.state.string(), *shut);
+}
+
+/// The one word of muster-build@.service, which no person types: a build for a muster that is not
+/// root. Its connection is standard input.
+constexpr std::string_view kServeBuild = "serve-build";
+constexpr const char* kBuildFolder = "/var/cache/muster-build";
+
+int serveBuild() {
+  const char* folder = std::getenv("CACHE_DIRECTORY");  // of systemd
+  const auto done =
+      app::serveBuild(app::defaultOptions(), STDIN_FILENO, folder ? folder : kBuildFolder);
+  return done ? kOk : report(done.error());
+}
+
 int run(int argc, char** argv) {
   if (const auto applied = app::applySettingsFile(); !applied) {
     report(applied.error());
     return kUsage;
   }
+  if (argc == 2 && argv[1] == kServeBuild) return serveBuild();
   Invocation call;
   call.options.command_line = journaled(argc, argv) + app::sudoClaimText();
   const auto foreign = splitForeignCommand(argc, argv);
@@ -99,7 +152,11 @@ int run(int argc, char** argv) {
     std::cerr << fmt::format(
         "muster: MUSTER_SERVER is not asked by `{}`: it works on this host's state folder\n",
         acts->get_name());
-  return call.run();
+  const auto left = leaveRoot(call, acts ? acts->get_name() : "");
+  if (!left) return report(left.error());
+  const int code = call.run();
+  if (*left && code == kFailed) sayWhatIsShut(call, argc, argv);
+  return code;
 }
 
 }  // namespace

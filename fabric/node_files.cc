@@ -2,6 +2,7 @@
 // What a node gets and what it must answer. Pure.
 #include "base/ip_address.h"
 #include "base/json_input.h"
+#include "base/json_members.h"
 #include "base/json_output.h"
 #include "fabric/node_services.h"
 
@@ -49,13 +50,6 @@ const Port* peerOf(const Topology& declared, const Port& port) {
     if (link.b == port) return &link.a;
   }
   return nullptr;
-}
-
-std::string textOf(const json& object, const char* key) {
-  const auto value = object.is_object() ? object.find(key) : object.end();
-  return object.is_object() && value != object.end() && value->is_string()
-             ? value->get<std::string>()
-             : std::string();
 }
 
 std::vector<std::string> neighbourProblems(const Topology& declared, const std::string& hca,

@@ -25,9 +25,10 @@ struct Param {
 /// `takes` of the catalogue's row; pair tests are no agent's check, but have a floor.
 std::vector<Param> paramsOf(std::string_view check) {
   const auto* row = findCheck(check);
-  std::string_view takes = row                                           ? row->takes
-                           : check == "rdma.pair" || check == "gdr.pair" ? "min_gbits"
-                                                                         : "";
+  std::string_view takes = row ? row->takes
+                           : check == "rdma.pair" || check == "gdr.pair"
+                               ? "min_gbits max_latency_us"
+                               : "";
   std::vector<Param> out;
   while (!takes.empty()) {
     const auto end = std::min(takes.find(' '), takes.size());

@@ -33,21 +33,22 @@ struct LevelRow {
   int memory_mebibytes;  ///< or, when 0:
   int memory_percent;
   double memory_seconds, hold_seconds;
-  double link_seconds;   ///< in which no link may count an error
-  double gpu_seconds;    ///< of each of muster-burn's fifteen stages; 0: it is not asked for
-  double disk_seconds;   ///< of each NVMe disk
-  int disk_mebibytes;    ///< written on each of their file systems, and read back
-  int dcgm_level;        ///< its run times: 30 s, 2 min, 15 min, 1–2 h
-  const char* nccl_max;  ///< largest message of nccl-tests
+  double stream_seconds;  ///< of the memory's bandwidth
+  double link_seconds;    ///< in which no link may count an error
+  double gpu_seconds;     ///< of each of muster-burn's fifteen stages; 0: it is not asked for
+  double disk_seconds;    ///< of each NVMe disk
+  int disk_mebibytes;     ///< written on each of their file systems, and read back
+  int dcgm_level;         ///< its run times: 30 s, 2 min, 15 min, 1–2 h
+  const char* nccl_max;   ///< largest message of nccl-tests
   seconds expected, deadline;
 };
 constexpr std::array kLevels{
-    LevelRow{GateLevel::Quick, 4, 32, 0, 5, 0, 10, 0, 1, 0, 1, "1G", seconds(20), seconds(300)},
-    LevelRow{GateLevel::Medium, 60, 0, 25, 150, 0, 30, 15, 5, 1024, 2, "8G", seconds(840),
+    LevelRow{GateLevel::Quick, 4, 32, 0, 5, 0, 1, 10, 0, 1, 0, 1, "1G", seconds(20), seconds(300)},
+    LevelRow{GateLevel::Medium, 60, 0, 25, 150, 0, 5, 30, 15, 5, 1024, 2, "8G", seconds(840),
              seconds(1800)},
-    LevelRow{GateLevel::Long, 900, 0, 80, 1800, 30, 300, 120, 30, 4096, 3, "8G", seconds(6900),
+    LevelRow{GateLevel::Long, 900, 0, 80, 1800, 30, 30, 300, 120, 30, 4096, 3, "8G", seconds(6900),
              seconds(9000)},
-    LevelRow{GateLevel::Soak, 5400, 0, 80, 9000, 120, 3600, 900, 300, 16384, 4, "8G",
+    LevelRow{GateLevel::Soak, 5400, 0, 80, 9000, 120, 60, 3600, 900, 300, 16384, 4, "8G",
              seconds(43000), seconds(50000)},
 };
 
@@ -68,6 +69,13 @@ constexpr std::array kFloors{
     FloorRow{"mlx5", "EDR", 90, "0.9 of 100 Gb/s"},
     FloorRow{"mlx5", "FDR", 48, "0.9 of 54 Gb/s"},
 };
+struct CeilingRow {
+  std::string_view device_prefix;
+  double us;
+  std::string_view source;
+};
+constexpr std::array kCeilings{
+    CeilingRow{"mlx5", 5, "oci-hpc node checks, ib_write_lat over a RoCE fabric of three levels"}};
 constexpr double kPairShareOfLine =
     0.85;  ///< of other devices and links, as the rows above have it: 360 of 425
 constexpr double kDataShareOfLine =
@@ -171,6 +179,7 @@ Params gpuAmd(const Asked& asked) {
   if (asked.profile.expect.gpus) params["count"] = *asked.profile.expect.gpus;
   return params;
 }
+Params gpuXgmi(const Asked& asked) { return asked.amd() ? smi(asked) : std::nullopt; }
 /// rccl-tests are built from the same sources; how many GPUs there are is the profile's word, as
 /// NVML knows none of them.
 Params gpuNcclTests(const Asked& asked) {
@@ -208,6 +217,9 @@ Params hostMemory(const Asked& asked) {
   if (asked.level.memory_mebibytes) params["mebibytes"] = asked.level.memory_mebibytes;
   if (asked.level.memory_percent) params["percent_of_available"] = asked.level.memory_percent;
   return params;
+}
+Params hostStream(const Asked& asked) {
+  return Params(nlohmann::json{{"seconds", asked.level.stream_seconds}});
 }
 /// Symbol errors are InfiniBand's; how long is long enough the check knows from the link's rate.
 Params rdmaLinks(const Asked& asked) {
@@ -258,6 +270,7 @@ constexpr std::array kParams{
     ParamRow{"gpu.count", gpuCount},
     ParamRow{"gpu.driver", gpuDriver},
     ParamRow{"gpu.fabric", gpuFabric},
+    ParamRow{"gpu.gds", smi},
     ParamRow{"gpu.model", gpuModel},
     ParamRow{"gpu.nccl-tests", gpuNcclTests},
     ParamRow{"gpu.nvswitch", gpuNvswitch},
@@ -265,8 +278,10 @@ constexpr std::array kParams{
     ParamRow{"gpu.processes", smi},
     ParamRow{"gpu.settings", smi},
     ParamRow{"gpu.sram-ecc", smi},
+    ParamRow{"gpu.xgmi", gpuXgmi},
     ParamRow{"host.gemm", hostGemm},
     ParamRow{"host.memory", hostMemory},
+    ParamRow{"host.stream", hostStream},
     ParamRow{"rdma.count", rdmaCount},
     ParamRow{"rdma.links", rdmaLinks},
     ParamRow{"rdma.ports", rdmaPorts},
@@ -276,7 +291,7 @@ constexpr std::array kParams{
 
 Params paramsOf(std::string_view id, const Asked& asked) {
   if (asked.amd() && id.starts_with("gpu.") && id != "gpu.affinity" && id != "gpu.amd" &&
-      id != "gpu.nccl-tests")
+      id != "gpu.nccl-tests" && id != "gpu.xgmi")
     return std::nullopt;  // NVML knows nothing of them
   const auto row = std::find_if(kParams.begin(), kParams.end(),
                                 [id](const auto& each) { return each.id == id; });
@@ -323,6 +338,12 @@ double rdmaFloorGbits(std::string_view device, std::string_view link) {
       return row.gbits;
   const auto line = lineGbits(link);
   return line ? kPairShareOfLine * *line : kMovesDataGbits;
+}
+
+std::optional<double> rdmaCeilingUs(std::string_view device) {
+  for (const auto& row : kCeilings)
+    if (device.starts_with(row.device_prefix)) return row.us;
+  return std::nullopt;
 }
 
 int rdmaIterations(double floor_gbits, seconds load) {

@@ -6,6 +6,7 @@
 #include "inventory/model/fwd.h"
 #include "validate/checks/checks.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,10 @@ bool wantsGdrPair(const inventory::Gate& gate);
 /// The least ib_write_bw average that passes, in Gb/s, for this device on a fabric of this link
 /// ("4xHDR").
 double rdmaFloorGbits(std::string_view device, std::string_view link);
+
+/// The highest median of ib_write_lat that passes, in microseconds one way, for this device;
+/// nullopt: nobody has published one.
+std::optional<double> rdmaCeilingUs(std::string_view device);
 
 /// So many messages of the agents' size (64 KiB) last about so long on a link that reaches this
 /// floor: only a load that lasts fills a link, shows its errors and says its rate. Soft-RoCE gets

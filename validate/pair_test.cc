@@ -7,7 +7,9 @@
 #include "inventory/model/fabric.h"
 #include "inventory/model/profile.h"
 #include "validate/checks/expectations.h"
+#include "validate/checks/rdma_devices.h"
 #include "validate/gates.h"
+#include "validate/history/statistics.h"
 #include "wire/task_params.h"
 
 #include <algorithm>
@@ -30,9 +32,16 @@ constexpr int kUnmeasured =
 constexpr int kMaxPoolStateReads =
     4;  ///< in one call of act; the next call looks at the same ones again, nearest first
 constexpr seconds kLookAgain{5};
-constexpr int kPort = 18515;
+constexpr int kPort = 18515;               ///< the latency's is the next one
+constexpr int kLatencyIterations = 5'000;  ///< microseconds each
+constexpr std::string_view kLatencyValue = "rdma_latency_us";
 
-/// One result for all: it passes when every rail has passed; its rate is that of the slowest.
+bool isWorse(const std::string& metric, double value, double than) {
+  if (std::isnan(than)) return false;
+  return history::betterOf(metric) == history::Better::Lower ? !(value <= than) : !(value >= than);
+}
+
+/// One result for all: it passes when every rail has passed; its values are those of the worst.
 CheckResult ofAllRails(const std::vector<std::string>& devices, std::vector<CheckResult> rails) {
   CheckResult all = rails.front();
   if (rails.size() == 1) return all;
@@ -47,7 +56,7 @@ CheckResult ofAllRails(const std::vector<std::string>& devices, std::vector<Chec
     for (const auto& [key, value] : each.values) {
       all.values[devices[rail] + "." + key] = value;
       const auto [known, first] = all.values.emplace(key, value);
-      if (!first && !std::isnan(known->second) && !(known->second <= value)) known->second = value;
+      if (!first && isWorse(key, value, known->second)) known->second = value;
     }
     evidence[devices[rail]] = each.evidence;
     if (rail > 0) all.seconds += each.seconds;
@@ -71,8 +80,7 @@ bool PairTests::Trial::tried(const NodeName& node) const {
                      [&](const auto& each) { return each.first == node; });
 }
 
-Async<PairTests::Answer> PairTests::run(inventory::Node node, FacetName gate,
-                                        std::optional<double> floor,
+Async<PairTests::Answer> PairTests::run(inventory::Node node, FacetName gate, Limits limits,
                                         lifecycle::ActContext& context) {
   if (paired_.contains(node.name))
     co_return Answer(Again{seconds(1), "the end of the pair test with another node"});
@@ -90,7 +98,7 @@ Async<PairTests::Answer> PairTests::run(inventory::Node node, FacetName gate,
   PairHold hold(paired_, node.name, partner.node);
   context.progress(0.5, "RDMA write against " + partner.node.str());
   CO_TRY(result,
-         co_await measure(node, partner, floor,
+         co_await measure(node, partner, limits,
                           fmt::format("{}/{}{}", context.intentId(),
                                       memory_ == PairMemory::Gpu ? "gdr/" : "", ++trial.attempts)));
   if (result.status == CheckStatus::Pass) {
@@ -153,17 +161,16 @@ Async<std::string> PairTests::whyNot(Partner partner) {
 
 /// Every device of the node, one after the other, against the partner's of the same rail: side by
 /// side they would share the host's memory.
-Async<CheckResult> PairTests::measure(inventory::Node node, Partner partner,
-                                      std::optional<double> floor, std::string task_id) {
+Async<CheckResult> PairTests::measure(inventory::Node node, Partner partner, Limits limits,
+                                      std::string task_id) {
   const auto own = railDevicesOf(cluster_, node, agents_);
   if (own.empty())
     co_return broken(fmt::format("{} reports no RDMA device any more", node.name.str()));
   std::vector<CheckResult> rails;
   for (std::size_t rail = 0; rail < own.size(); ++rail) {
     const Rail devices{own[rail], partner.devices[rail % partner.devices.size()], rail, own.size()};
-    CO_TRY(result,
-           co_await measureRail(node, partner, devices, floor.value_or(floorOf(node, devices)),
-                                own.size() == 1 ? task_id : task_id + "/" + own[rail]));
+    CO_TRY(result, co_await measureRail(node, partner, devices, limits,
+                                        own.size() == 1 ? task_id : task_id + "/" + own[rail]));
     rails.push_back(std::move(result));
   }
   co_return ofAllRails(own, std::move(rails));
@@ -180,6 +187,15 @@ std::optional<std::string> PairTests::addGpu(wire::RdmaPairParams& params, const
   return std::nullopt;
 }
 
+/// Soft-RoCE's is the processor's. Of GPU memory nobody has published a ceiling.
+void PairTests::addLatency(wire::RdmaPairParams& params, const Rail& rail,
+                           const Limits& limits) const {
+  if (isSoftRdma(rail.own) && !limits.max_latency_us) return;
+  params.latency_iterations = kLatencyIterations;
+  const auto known = memory_ == PairMemory::Host ? rdmaCeilingUs(rail.own) : std::nullopt;
+  params.max_us = limits.max_latency_us.value_or(known.value_or(0));
+}
+
 double PairTests::floorOf(const inventory::Node& node, const Rail& rail) const {
   const auto fabric = cluster_.fabrics.find(cluster_.profileOf(node).fabric);
   const double host =
@@ -194,11 +210,13 @@ double PairTests::floorOf(const inventory::Node& node, const Rail& rail) const {
 }
 
 Async<CheckResult> PairTests::measureRail(inventory::Node node, Partner partner, Rail rail,
-                                          double floor, std::string task_id) {
+                                          Limits limits, std::string task_id) {
+  const double floor = limits.min_gbits.value_or(floorOf(node, rail));
   wire::RdmaPairParams server;
   server.port = kPort;
   server.limit = limitHere(clock_, kPairLimit, kLongestPair);
   server.iterations = rdmaIterations(floor, kLoad);
+  addLatency(server, rail, limits);
   auto client = server;
   server.device = rail.partner;
   client.role = wire::PairRole::Client;
@@ -217,8 +235,15 @@ Async<CheckResult> PairTests::measureRail(inventory::Node node, Partner partner,
   CO_TRY(results, wire::parseCheckResults(report.result));
   if (results.size() != 1)
     co_return fail(ErrorCode::Corrupt, "the agent's answer is not one check result");
-  results.front().id = std::string(check());
-  co_return results.front();
+  auto& result = results.front();
+  result.id = std::string(check());
+  // What an agent does not know it leaves out, and passes.
+  if (client.latency_iterations > 0 && result.status == CheckStatus::Pass &&
+      !result.values.contains(std::string(kLatencyValue))) {
+    result.status = CheckStatus::Error;  // no other try gives it
+    result.text += ", but its latency was not measured: update the agent";
+  }
+  co_return result;
 }
 
 /// The node failed: the last result stands for all, with the words of each.

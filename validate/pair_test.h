@@ -27,6 +27,10 @@ enum class PairMemory { Host, Gpu };
 
 class PairTests {
  public:
+  /// Of every rail; nullopt: as device, link and GPU say.
+  struct Limits {
+    std::optional<double> min_gbits, max_latency_us;
+  };
   using Answer = std::variant<lifecycle::Again, wire::CheckResult>;
   using Busy =
       std::set<NodeName>;  ///< in a test now: two tests on one NIC would only measure each other
@@ -41,10 +45,9 @@ class PairTests {
         paired_(busy) {}
   std::string_view check() const { return memory_ == PairMemory::Host ? kPairCheck : kGdrCheck; }
 
-  /// What to wait for, or the node's verdict. `floor_gbits`: of every rail; nullopt: as device,
-  /// link and GPU say. Errors: those of the node's own agent; the engine tries again, with fresh
-  /// tasks
-  Async<Answer> run(inventory::Node node, FacetName gate, std::optional<double> floor_gbits,
+  /// What to wait for, or the node's verdict. Errors: those of the node's own agent; the engine
+  /// tries again, with fresh tasks
+  Async<Answer> run(inventory::Node node, FacetName gate, Limits limits,
                     lifecycle::ActContext& context);
   void forget(const std::string& intent) { trials_.erase(intent); }
 
@@ -68,10 +71,11 @@ class PairTests {
     std::string own, partner;
     std::size_t number = 0, count = 1;
   };
-  Async<wire::CheckResult> measure(inventory::Node node, Partner partner,
-                                   std::optional<double> floor, std::string task_id);
+  Async<wire::CheckResult> measure(inventory::Node node, Partner partner, Limits limits,
+                                   std::string task_id);
   Async<wire::CheckResult> measureRail(inventory::Node node, Partner partner, Rail rail,
-                                       double floor_gbits, std::string task_id);
+                                       Limits limits, std::string task_id);
+  void addLatency(wire::RdmaPairParams& params, const Rail& rail, const Limits& limits) const;
   wire::CheckResult broken(std::string text) const;
   /// Adds the GPU of this rail; an error's words when the node tells of none.
   std::optional<std::string> addGpu(wire::RdmaPairParams& params, const NodeName& node,

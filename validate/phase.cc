@@ -330,7 +330,9 @@ class ValidatePhase final : public Phase {
         continue;
       }
       CO_TRY(pair, co_await test->run(node, action.facet.facet,
-                                      ownNumber(gate, test->check(), "min_gbits"), context));
+                                      {ownNumber(gate, test->check(), "min_gbits"),
+                                       ownNumber(gate, test->check(), "max_latency_us")},
+                                      context));
       if (auto* wait = std::get_if<Again>(&pair)) co_return Outcome(*wait);
       results.push_back(std::get<CheckResult>(pair));
       paired_results_[context.intentId()].emplace(
@@ -480,11 +482,12 @@ std::string skuOf(const inventory::Cluster& cluster, const inventory::Node& node
 
 namespace {
 
-/// "gpu3" of "gpu3.sm_mhz", "mlx5_2" of "mlx5_2.rdma_write_gbits"; empty: the value is the whole
-/// node's.
+/// "gpu3" of "gpu3.sm_mhz", "mlx5_2" of "mlx5_2.rdma_write_gbits", "numa1"; empty: the value is the
+/// whole node's.
 std::string_view deviceIn(std::string_view name) {
   constexpr std::string_view kDigits = "0123456789", kOfNamespaces = "0123456789n";  // nvme0n1
-  for (const std::string_view kind : {"gpu", "rank", "nvme", "mlx5_", "bnxt_re", "irdma", "rxe"}) {
+  for (const std::string_view kind :
+       {"gpu", "numa", "rank", "nvme", "mlx5_", "bnxt_re", "irdma", "rxe"}) {
     const auto dot =
         name.starts_with(kind)
             ? name.find_first_not_of(kind == "nvme" ? kOfNamespaces : kDigits, kind.size())

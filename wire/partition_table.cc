@@ -2,6 +2,7 @@
 #include "wire/partition_table.h"
 
 #include "base/json_input.h"
+#include "base/json_members.h"
 
 #include <nlohmann/json.hpp>
 
@@ -15,19 +16,14 @@ using nlohmann::json;
 
 namespace {
 
-std::string text(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 std::uint64_t number(const json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
 }
 
 Partition partitionFrom(const json& object) {
-  Partition partition{text(object, "node"),    0,
-                      text(object, "name"),    text(object, "uuid"),
+  Partition partition{textOf(object, "node"),  0,
+                      textOf(object, "name"),  textOf(object, "uuid"),
                       number(object, "start"), number(object, "size")};
   std::transform(partition.uuid.begin(), partition.uuid.end(), partition.uuid.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -44,8 +40,8 @@ PartitionTable readPartitionTable(std::string_view sfdisk_json) {
   const json object = jsonOrNone(sfdisk_json, kToolJson);
   const auto found = object.is_object() ? object.find("partitiontable") : object.end();
   if (!object.is_object() || found == object.end() || !found->is_object()) return table;
-  table.label = text(*found, "label");
-  table.id = text(*found, "id");
+  table.label = textOf(*found, "label");
+  table.id = textOf(*found, "id");
   const auto list = found->find("partitions");
   if (list == found->end() || !list->is_array()) return table;
   for (const json& partition : *list)

@@ -90,6 +90,10 @@ inline constexpr auto kFields<RdmaPairParams> = std::tuple(
     field("mebibytes", &RdmaPairParams::mebibytes, Whole{kMaxCount}).omitted().onlyIf(kIsTcp),
     field("seed", &RdmaPairParams::seed, Whole{}).omitted().onlyIf(kIsTcp),
     field("min_gbits", &RdmaPairParams::min_gbits, Number{}),
+    field("latency_iterations", &RdmaPairParams::latency_iterations, Whole{kMaxCount})
+        .omitted()
+        .onlyIf(kIsPerftest),
+    field("max_us", &RdmaPairParams::max_us, Number{}).omitted().onlyIf(kIsPerftest),
     field("gpu", &RdmaPairParams::gpu, Whole{kMaxCount}).omitted(),
     field("limit_seconds", &RdmaPairParams::limit, Seconds{kMaxSeconds}).optional());
 

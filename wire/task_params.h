@@ -85,7 +85,9 @@ struct RdmaPairParams {
   int streams = 4, mebibytes = 256;             ///< of Tcp
   std::uint64_t seed = 1;                       ///< of Tcp, the same on both sides
   double min_gbits = 0;                         ///< Gb/s, below which the client fails
-  int gpu = -1;                                 ///< whose memory is used; -1: the host's
+  int latency_iterations = 0;  ///< of Perftest, after the bandwidth; 0: latency is not measured
+  double max_us = 0;           ///< above which the client fails; 0: measured, not evaluated
+  int gpu = -1;                ///< whose memory is used; -1: the host's
   std::chrono::seconds limit{60};
 };
 std::string toJson(const RdmaPairParams& params);

@@ -5,6 +5,7 @@
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "base/json_input.h"
+#include "base/json_members.h"
 #include "wire/disk_rule.h"
 #include "wire/partition_table.h"
 
@@ -65,11 +66,6 @@ Result<std::string> tool(std::string program, std::vector<std::string> args,
   command.stdin_text = std::move(stdin_text);
   command.timeout = kToolLimit;
   return io::runChecked(command);
-}
-
-std::string text(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 std::string listed(const std::vector<const DiskInfo*>& disks) {
@@ -237,9 +233,9 @@ Result<DiskContent> describeDiskContent(const fs::path& device) {
   }
   std::vector<std::string> words;
   for (const json& signature : list) {
-    const std::string label = text(signature, "label");
-    words.push_back(label.empty() ? text(signature, "type")
-                                  : fmt::format("{} \"{}\"", text(signature, "type"), label));
+    const std::string label = textOf(signature, "label");
+    words.push_back(label.empty() ? textOf(signature, "type")
+                                  : fmt::format("{} \"{}\"", textOf(signature, "type"), label));
   }
   return DiskContent{wire::DiskUse::Other,
                      fmt::format("{} on {}", fmt::join(words, ", "), device.string())};

@@ -2,6 +2,7 @@
 #include "agent/tasks/firmware_tools.h"
 
 #include "base/json_input.h"
+#include "base/json_members.h"
 #include "base/json_output.h"
 #include "base/utf8.h"
 
@@ -41,13 +42,6 @@ void eachPair(std::string_view text, Take take) {
     if (const auto colon = line.find(':'); colon != std::string_view::npos)
       take(trimmed(line.substr(0, colon)), trimmed(line.substr(colon + 1)));
   }
-}
-
-std::string textOf(const json& object, const char* key) {
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  return object.is_object() && found != object.end() && found->is_string()
-             ? found->get<std::string>()
-             : std::string();
 }
 
 std::unexpected<Error> notUnderstood(std::string_view program, std::string_view text) {

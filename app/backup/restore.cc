@@ -3,6 +3,7 @@
 #include "app/backup/format.h"
 #include "app/site/actor.h"
 #include "app/site/effective_cluster.h"
+#include "app/site/service_user.h"
 #include "app/site/state_folder.h"
 #include "app/site/state_lock.h"
 #include "base/big_endian.h"
@@ -269,6 +270,7 @@ Result<RestoreReport> restoreBackup(const Options& options, const fs::path& file
                                report.made_at, report.made_by)));
   }
   TRY_OK(syncFolders(staging.path));
+  TRY_OK(giveTree(staging.path, state));  // the service's user, where it has one
   TRY_OK(putInPlace(staging, state, report));
   report.inventory = state / "restored" / "inventory";
   return report;

@@ -54,11 +54,20 @@ namespace {
 // out its long poll first (35 s).
 constexpr std::chrono::seconds kAgentReconnectTimeout{45};
 
+/// Munge's user alone can read its key. The services' user has a copy
+/// (packaging/systemd/own-state).
+std::filesystem::path mungeKey() {
+  constexpr const char* kCopy = "/etc/muster/secrets/munge.key";
+  std::error_code error;
+  const bool copied = ::geteuid() != 0 && std::filesystem::exists(kCopy, error);
+  return copied ? kCopy : "/etc/munge/munge.key";
+}
+
 pool::PoolOptions poolOptions(const std::optional<lab::LabHandle>& lab) {
   pool::PoolOptions out;
   out.slurm_conf = lab ? lab->slurm_conf : "/etc/slurm/slurm.conf";
   out.slurm_node_conf = lab ? lab->slurm_node_conf : "/etc/slurm/slurm.conf";
-  out.munge_key = lab ? lab->munge_key : "/etc/munge/munge.key";
+  out.munge_key = lab ? lab->munge_key : mungeKey();
   out.tool_env = {{"SLURM_CONF", out.slurm_conf.string()}};
   return out;
 }

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 
@@ -166,16 +167,26 @@ void lookAtState(const Options& options, Lines& out) {
 }
 
 void lookAtSecrets(const inventory::Cluster& cluster, Lines& out) {
-  std::vector<std::string> open;
+  std::vector<std::string> open, shut;
   for (const auto& [name, credential] : cluster.credentials)
     for (const auto* secret : {&credential.password, &credential.rotate_to})
       if (const auto* file = std::get_if<fs::path>(&secret->source)) {
         struct stat status{};
-        if (::stat(file->c_str(), &status) == 0 && (status.st_mode & 0077) != 0)
-          open.push_back(file->string());
+        const bool is_seen = ::stat(file->c_str(), &status) == 0;
+        if (is_seen && (status.st_mode & 0077) != 0) open.push_back(file->string());
+        if (is_seen ? ::access(file->c_str(), R_OK) != 0 : errno == EACCES)
+          shut.push_back(file->string());
       }
-  std::ranges::sort(open);
-  open.erase(std::unique(open.begin(), open.end()), open.end());
+  for (auto* list : {&open, &shut}) {
+    std::ranges::sort(*list);
+    list->erase(std::unique(list->begin(), list->end()), list->end());
+  }
+  if (!shut.empty())
+    out.push_back({"secrets", Bad,
+                   fmt::format("this user ({}) cannot read {}", ::geteuid(), fmt::join(shut, ", ")),
+                   "no BMC whose password this is can be reached",
+                   fmt::format("chown {} {}", ::geteuid(), fmt::join(shut, " "))});
+  if (open.empty() && !shut.empty()) return;
   if (open.empty()) return ok(out, "secrets", "readable by their owner alone");
   out.push_back({"secrets", Bad, fmt::format("other users can read {}", fmt::join(open, ", ")),
                  "who reads it has every BMC", fmt::format("chmod 600 {}", fmt::join(open, " "))});

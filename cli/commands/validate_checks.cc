@@ -45,14 +45,15 @@ std::vector<Row> rows() {
   for (const auto& row : validate::catalogue())
     out.push_back({row.id, row.group, row.group == "rounds" ? "isolate" : word(row.level), row.what,
                    row.needs, row.units, row.source, row.advice});
-  out.push_back({"rdma.pair", "rdma", "quick",
-                 "ib_write_bw on every RDMA device against the partner's of the same rail, its "
-                 "link's errors meanwhile",
-                 "perftest, two nodes", "Gb/s", "floor of device and link",
-                 validate::adviceFor("rdma.pair")});
+  out.push_back(
+      {"rdma.pair", "rdma", "quick",
+       "ib_write_bw and ib_write_lat on every RDMA device against the partner's of the same "
+       "rail, its link's errors meanwhile",
+       "perftest, two nodes", "Gb/s, µs", "floor of device and link, ceiling of device",
+       validate::adviceFor("rdma.pair")});
   out.push_back({"gdr.pair", "gdr", "quick",
                  "the same from GPU memory to GPU memory, every rail with the GPU of its side",
-                 "perftest built with CUDA, two nodes", "Gb/s", "skus.json by the GPU's model",
+                 "perftest built with CUDA, two nodes", "Gb/s, µs", "skus.json by the GPU's model",
                  validate::adviceFor("gdr.pair")});
   std::sort(out.begin(), out.end(), [](const Row& a, const Row& b) {
     return std::pair(a.group, a.id) < std::pair(b.group, b.id);

@@ -160,7 +160,7 @@ ObjectSpec make_gateSpec() {
       .custom(
           "groups", false,
           listOf(choice({"host", "gpu", "rdma", "gdr", "system", "disk", "dcgm", "nccl-tests",
-                         "nvidia-smi"}),
+                         "nvidia-smi", "amd-smi", "gds"}),
                  1),
           "Which groups of checks.",
           [](Gate& gate, const Value& value, const Shape& shape, Reader& reader) {

@@ -5,6 +5,7 @@
 #include "base/json_output.h"
 #include "inventory/model/images.h"
 #include "provision/images/agent_initrd.h"
+#include "provision/images/build_unit.h"
 #include "provision/images/image_bundle.h"
 #include "provision/images/image_cache.h"
 #include "provision/images/image_entry.h"
@@ -336,7 +337,7 @@ std::unique_ptr<ImageStore> openImageStore(ImageStoreOptions options,
 }
 
 std::unique_ptr<ImageStore> openImageStore(ImageStoreOptions options) {
-  return openImageStore(std::move(options), makePackageBuilder());
+  return openImageStore(std::move(options), makeSystemBuilder());
 }
 
 }  // namespace muster::provision

@@ -11,6 +11,7 @@
 #include "inventory/model/leases.h"
 #include "inventory/model/networks.h"
 #include "inventory/model/profile.h"
+#include "provision/images/image_store.h"
 #include "provision/netboot/boot_script.h"
 #include "provision/netboot/dnsmasq_config.h"
 #include "provision/netboot/grub_script.h"

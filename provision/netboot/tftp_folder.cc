@@ -4,6 +4,7 @@
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/log.h"
+#include "provision/images/packed_image.h"
 #include "provision/netboot/dnsmasq_config.h"
 #include "provision/netboot/grub_script.h"
 

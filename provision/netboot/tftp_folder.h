@@ -18,7 +18,6 @@
 #pragma once
 
 #include "base/result.h"
-#include "provision/images/image_store.h"
 
 #include <filesystem>
 #include <map>
@@ -26,6 +25,9 @@
 #include <vector>
 
 namespace muster::provision {
+
+struct PackedImage;
+struct RamOs;
 
 class TftpFolder {
  public:

@@ -18,7 +18,6 @@
 #include "base/ids.h"
 #include "base/io/http.h"
 #include "inventory/model/fwd.h"
-#include "provision/images/image_store.h"
 #include "wire/write_image.h"
 
 #include <chrono>

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# capabilities.sh MUSTER PACKAGING monitor|server: that command with the capabilities, the umask and no_new_privs of its unit, in a network
-# namespace: it serves DHCP by dnsmasq, and ends one that was left.
+# capabilities.sh MUSTER PACKAGING monitor|server: that command as a user with the capabilities, the umask and no_new_privs of its unit, in a
+# network namespace: it serves DHCP by dnsmasq, and ends one that was left.
 set -euo pipefail
 muster=$1 packaging=$2 command=$3
 [ "$(id -u)" = 0 ] || { echo "needs root for network namespaces"; exit 77; }
@@ -25,15 +25,20 @@ ip link set end up
 ip addr add 10.20.0.1/16 dev wire
 
 unit=$packaging/systemd/muster-$command.service
-bounding=-all$(sed -n 's/^CapabilityBoundingSet=//p' "$unit" | tr ' ' '\n' | sed 's/^CAP_/,+/' | tr 'A-Z' 'a-z' | tr -d '\n')
+set_of() { echo "-all$(sed -n "s/^$1=//p" "$unit" | tr ' ' '\n' | sed 's/^CAP_/,+/' | tr 'A-Z' 'a-z' | tr -d '\n')"; }
+bounding=$(set_of CapabilityBoundingSet) ambient=$(set_of AmbientCapabilities)
+user=$(id -u daemon) # as good as muster's, which this machine need not have
 mask=$(sed -n 's/^UMask=//p' "$unit")
 cp "$packaging/examples/cluster.yaml" "$folder"
 mkdir "$folder/secrets"
 (umask 077; echo secret >"$folder/secrets/bmc")
 export MUSTER_CONF= MUSTER_INVENTORY=$folder/cluster.yaml MUSTER_STATE=$folder/state MUSTER_CACHE=$folder/cache MUSTER_LAB=$folder/no-lab MUSTER_STORE=
-chmod 755 "$folder" # systemd's StateDirectory lies in one that others may pass
+mkdir -m 0700 "$folder/state"
+mkdir "$folder/cache"
+chown -R "$user:$user" "$folder/secrets" "$folder/state" "$folder/cache" /run/muster
+chmod 755 "$folder" # the state lies in one that others may pass
 start() {
-  (umask "$mask"; exec setpriv --bounding-set "$bounding" --no-new-privs "$muster" "$command") >"$folder/out" 2>&1 &
+  (umask "$mask"; exec setpriv --reuid "$user" --regid "$user" --clear-groups --inh-caps "$ambient" --ambient-caps "$ambient" --bounding-set "$bounding" --no-new-privs "$muster" "$command") >"$folder/out" 2>&1 &
   monitor=$!
 }
 until_true() { # COMMAND…: another process works; looking from time to time is all there is
@@ -54,10 +59,10 @@ until_true serves
 answers() { [ "$command" = monitor ] || find /run/muster "$folder/state" -name api.sock -type s | grep -q .; }
 until_true answers
 dnsmasq=$(pid_of_dnsmasq)
-user=$(stat -c %U "/proc/$dnsmasq")
-echo "dnsmasq $dnsmasq serves as $user, with $bounding"
-[ "$user" != root ]
-# What systemd does to the whole control group, only the monitor gets here: the next one ends the dnsmasq that was left, which is another user's.
+served_as=$(sed -n 's/^Uid:.\([0-9]*\).*/\1/p' "/proc/$dnsmasq/status")
+echo "dnsmasq $dnsmasq serves as user $served_as, with $bounding"
+[ "$served_as" = "$user" ]
+# What systemd does to the whole control group, only the monitor gets here: the next one ends the dnsmasq that was left.
 kill -KILL "$monitor"
 wait "$monitor" || true
 start

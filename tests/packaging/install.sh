@@ -33,26 +33,32 @@ check() { # WHAT COMMAND…
 
 inside apt-get update -qq
 inside apt-get install -y -qq --no-install-recommends man-db bash-completion zsh fish >/dev/null
-inside sh -c 'apt-get install -y -qq --no-install-recommends /packages/muster_*.deb /packages/muster-agent_*.deb /packages/muster-checks_*.deb /packages/muster-doc_*.deb' >"$work/apt" 2>&1 || {
+inside sh -c 'apt-get install -y -qq --no-install-recommends /packages/muster_*.deb /packages/muster-agent_*.deb /packages/muster-checks_*.deb /packages/muster-doc_*.deb $(ls /packages/muster-agent-arm64_*.deb 2>/dev/null)' >"$work/apt" 2>&1 || {
   tail -30 "$work/apt"
   exit 1
 }
 mode() { [ "$(inside stat -c '%U:%G %a' "$2")" = "$1" ] || { inside stat -c '%n %U:%G %a' "$2"; false; }; }
 check 'version' inside muster --version
 check 'from any folder, by its link' inside sh -c 'cd / && [ "$(readlink -f /usr/bin/muster)" = /usr/lib/muster/muster ]'
-check 'state folder' mode 'root:root 700' /var/lib/muster
-check 'secrets' mode 'root:root 700' /etc/muster/secrets
+check 'state folder' mode 'muster:muster 700' /var/lib/muster
+check 'secrets' mode 'root:muster 750' /etc/muster/secrets
 check 'settings' mode 'root:root 644' /etc/muster/muster.conf
-check 'cache' mode 'root:root 755' /var/cache/muster
+check 'cache' mode 'muster:muster 755' /var/cache/muster
 check 'group muster' inside getent group muster
 check 'programs are beside each other' inside sh -c 'for p in muster-agent muster-peer muster-burn muster-collective muster-pkeys muster-ibnetdisc muster-switchfw; do test -x /usr/lib/muster/$p || { echo $p; exit 1; }; done'
 check 'all libraries are there' inside sh -c '! ldd /usr/lib/muster/muster /usr/lib/muster/muster-agent /usr/lib/muster/muster-peer /usr/lib/muster/muster-burn /usr/lib/muster/muster-collective | grep "not found"'
 check 'the agent finds libraries beside itself on a node' inside sh -c 'grep -q "\$ORIGIN:\$ORIGIN/glibc" /usr/lib/muster/muster-agent'
 check 'the agent runs' inside /usr/lib/muster/muster-agent --version
 check 'units' inside sh -c 'test -e /lib/systemd/system/muster-server.service && test -e /lib/systemd/system/muster-monitor.service'
-check 'no unit is enabled' inside sh -c '! ls /etc/systemd/system/multi-user.target.wants/muster* 2>/dev/null'
-check 'the shipped example' inside sh -c 'cp /usr/share/doc/muster/examples/cluster.yaml /etc/muster/ && (umask 077; echo secret > /etc/muster/secrets/bmc) && cd / && muster inventory check'
-check 'the state folder that is used' inside sh -c 'muster key list && test -e /var/lib/muster || muster status'
+check 'no service is enabled' inside sh -c '! ls /etc/systemd/system/multi-user.target.wants/muster* 2>/dev/null'
+check 'the site with its search' inside sh -c 'cd /usr/share/doc/muster-doc/html && grep -q "<html" index.html && test -s search/search_index.json && ! find . -xtype l | grep .'
+if ls "$packages"/muster-agent-arm64_*.deb >/dev/null 2>&1; then
+  check 'the agent for arm64' inside sh -c 'cd /usr/lib/muster/arm64 && for p in muster-agent muster-burn muster-collective; do [ "$(od -An -tx2 -j18 -N2 $p | tr -d " ")" = 00b7 ] || exit 1; done && ls glibc/ld-linux-aarch64.so.1'
+fi
+check 'the shipped example' inside sh -c 'cp /usr/share/doc/muster/examples/cluster.yaml /etc/muster/ && echo secret | install -o muster -m 0600 /dev/stdin /etc/muster/secrets/bmc && cd / && muster inventory check'
+check 'the state folder that is used, by root as user muster' inside sh -c 'muster key list && [ -z "$(find /var/lib/muster ! -user muster)" ]'
+check 'a secret of root alone: it says whom to give it to' inside sh -c 'umask 077; cp /etc/muster/secrets/bmc /etc/muster/secrets/new; sed s:secrets/bmc:secrets/new: /etc/muster/cluster.yaml >/etc/muster/new.yaml; chmod 644 /etc/muster/new.yaml; ! muster inventory check -f /etc/muster/new.yaml >/said 2>&1 && grep -q "chown" /said && /usr/lib/muster/own-state && muster inventory check -f /etc/muster/new.yaml; code=$?; rm /etc/muster/new.yaml /etc/muster/secrets/new; exit $code'
+check 'a file of root alone is shut to it, and it says why' inside sh -c 'umask 077; cp /etc/muster/cluster.yaml ~/c.yaml; muster inventory check -f ~/c.yaml >/said 2>&1; rm ~/c.yaml; cat /said; grep -q "worked as user muster" /said'
 
 # Manual pages: as man renders them, without a warning.
 pages() {
@@ -107,7 +113,7 @@ check 'fish: no complaint' fish_quiet
 
 # Purge: the state stays unless asked.
 inside sh -c 'umask 077; echo a key >/var/lib/muster/of-the-site'
-check 'remove' inside apt-get purge -y -qq muster muster-agent muster-checks muster-doc
+check 'remove' inside apt-get purge -y -qq muster muster-agent muster-checks muster-doc muster-agent-arm64
 check 'the state stays' inside test -s /var/lib/muster/of-the-site
 check 'the secrets stay' inside test -s /etc/muster/secrets/bmc
 check 'the cache goes' inside test ! -e /var/cache/muster

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# units.sh FOLDER: every unit is one that systemd understands, and is no more exposed than docs/adr/0301 says.
+# units.sh FOLDER: every unit is one that systemd understands, and is no more exposed than docs/adr/0342 and 0343 say.
 set -euo pipefail
-worst=33 # tenths: what root, the network and DHCP cost
+# Tenths. The build unit is root, for one build (docs/adr/0343).
+worst_of() { case $1 in */muster-build@.service) echo 36 ;; *) echo 25 ;; esac; }
 command -v systemd-analyze >/dev/null || { echo "no systemd-analyze here"; exit 77; }
 bad=0
 for unit in "$1"/*.service; do
@@ -13,7 +14,7 @@ for unit in "$1"/*.service; do
   fi
   exposure=$(systemd-analyze security --offline=true --threshold=100 "$unit" | sed -n 's/.*Overall exposure level for [^:]*: \([0-9]*\)\.\([0-9]\).*/\1\2/p')
   echo "$unit: ${exposure:?systemd-analyze said nothing} tenths"
-  [ "$exposure" -le "$worst" ] || bad=1
+  [ "$exposure" -le "$(worst_of "$unit")" ] || bad=1
 done
 # A setting that is misspelt is ignored without an error.
 for setting in NoNewPrivileges=yes ProtectSystem=strict CapabilityBoundingSet= MemoryMax= LimitNOFILE=; do

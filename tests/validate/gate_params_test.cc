@@ -135,7 +135,7 @@ TEST(GateParams, areWhatACertificateRestsOn) {
 
 TEST(GateParams, haveNames) {
   EXPECT_EQ(paramNames("host.gemm"), "n, seconds, min_gflops");
-  EXPECT_EQ(paramNames("gdr.pair"), "min_gbits");
+  EXPECT_EQ(paramNames("gdr.pair"), "min_gbits, max_latency_us");
   EXPECT_EQ(paramNames("no.check"), "");
 }
 

@@ -64,6 +64,18 @@ TEST(Gates, linksBesideNvlinkAreAskedForWhereTheModelHasThem) {
   EXPECT_EQ(asked("H100", "gpu.nvswitch"), "not asked") << "four GPUs have none";
 }
 
+TEST(Gates, xgmiIsOfAmdGpus) {
+  inventory::Profile profile;
+  profile.expect.gpus = 8, profile.expect.gpu_model = "MI300X";
+  const inventory::Gate gate{"g", inventory::GateLevel::Quick, {"amd-smi"}};
+  const auto checks = localChecks({}, profile, gate);
+  ASSERT_EQ(checks->size(), 1u);
+  EXPECT_EQ(checks->front().id, "gpu.xgmi");
+  EXPECT_EQ(checks->front().params, R"({"gpus":8})");
+  profile.expect.gpu_model = "H100";
+  EXPECT_TRUE(localChecks({}, profile, gate)->empty());
+}
+
 TEST(Gates, theBootOrderIsAskedWhereTheInstallationMendsIt) {
   inventory::Cluster cluster;
   cluster.images["noble"].kind = inventory::ImageKind::RootFs;

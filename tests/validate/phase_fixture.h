@@ -117,6 +117,12 @@ class ValidatePhaseTest : public testing::Test {
     return wire::toJson(out);
   }
 
+  static std::string pairResult(const std::string& word, std::map<std::string, double> values) {
+    auto all = wire::parseCheckResults(results({{"rdma.pair", word}})).value();
+    all.front().values = std::move(values);
+    return wire::toJson(all);
+  }
+
   inventory::Cluster cluster_;
   FakeClock clock_;
   std::unique_ptr<Store> store_;

@@ -355,7 +355,7 @@ TEST_F(ValidatePhaseTest, everyRdmaDeviceIsTestedAndOneBadRailFails) {
       TaskKind::RdmaPair, [&](const NodeName&, const wire::AgentTask& task) -> Result<std::string> {
         const auto device = nlohmann::json::parse(task.params).at("device").get<std::string>();
         if (task.id.ends_with("/client")) tested.push_back(device);
-        return results({{"rdma.pair", device == bad ? "fail" : "pass"}});
+        return pairResult(device == bad ? "fail" : "pass", {{"rdma_latency_us", 2.1}});
       });
   ASSERT_TRUE(actToEnd("gate.collective"));
   EXPECT_EQ(tested, (std::vector<std::string>{"mlx5_0", "mlx5_1"}));
@@ -363,6 +363,37 @@ TEST_F(ValidatePhaseTest, everyRdmaDeviceIsTestedAndOneBadRailFails) {
   const auto outcome = actToEnd("gate.collective");
   ASSERT_FALSE(outcome);
   EXPECT_NE(outcome.error().str().find("mlx5_1"), std::string::npos) << outcome.error().str();
+}
+
+TEST_F(ValidatePhaseTest, latencyIsAskedForAndMustBeAnswered) {
+  agents_.boot(NodeName("n1"), wire::Mode::Disk).probes["rdma.devices"] = "mlx5_0,mlx5_1";
+  agents_.boot(NodeName("n2"), wire::Mode::Disk).probes["rdma.devices"] = "mlx5_0,mlx5_1";
+  std::map<std::string, double> values;
+  nlohmann::json asked;
+  agents_.answer(TaskKind::RdmaPair,
+                 [&](const NodeName&, const wire::AgentTask& task) -> Result<std::string> {
+                   asked = nlohmann::json::parse(task.params);
+                   auto own = values;
+                   if (asked.at("device") == "mlx5_1" && own.contains("rdma_latency_us"))
+                     own["rdma_latency_us"] += 1, own["rdma_write_gbits"] += 1;
+                   return pairResult("pass", own);
+                 });
+  values = {{"rdma_latency_us", 2.1}, {"rdma_write_gbits", 390}};
+  ASSERT_TRUE(actToEnd("gate.collective"));
+  EXPECT_EQ(asked.at("max_us"), 5);
+  const auto facts = wait(phase_->verify(action("gate.collective")));
+  const auto seen = wire::parseCheckResults(facts->front().evidence)->front().values;
+  EXPECT_EQ(seen.at("rdma_latency_us"), 3.1) << "of the worst rail";
+  EXPECT_EQ(seen.at("rdma_write_gbits"), 390) << "of the worst rail";
+  cluster_.gates["collective"].checks["rdma.pair"]["max_latency_us"] = "2.5";
+  context_.id = "intent-2";
+  ASSERT_TRUE(actToEnd("gate.collective"));
+  EXPECT_EQ(asked.at("max_us"), 2.5);
+  values.clear(), context_.id = "intent-3";
+  const auto outcome = actToEnd("gate.collective");
+  ASSERT_FALSE(outcome) << "an older agent leaves out what it does not know";
+  EXPECT_NE(outcome.error().str().find("update the agent"), std::string::npos)
+      << outcome.error().str();
 }
 
 TEST_F(ValidatePhaseTest, aRevokedCertificateTakesThePassesBeforeItWithIt) {
@@ -552,7 +583,7 @@ TEST_F(ValidatePhaseTest, betweenGpusEveryRailUsesTheGpuOfItsSide) {
     state.hardware.gpus.assign(gpus, wire::Gpu{.model = "NVIDIA H100 80GB HBM3"});
   };
   withGpus("n1", 8), withGpus("n2", 4);
-  agents_.answer(TaskKind::RdmaPair, results({{"rdma.pair", "pass"}}));
+  agents_.answer(TaskKind::RdmaPair, pairResult("pass", {{"rdma_latency_us", 2.4}}));
   agents_.answer(TaskKind::RunChecks, results({}));
   const auto outcome = actToEnd("gate.collective");
   ASSERT_TRUE(outcome) << outcome.error().str();
@@ -568,6 +599,7 @@ TEST_F(ValidatePhaseTest, betweenGpusEveryRailUsesTheGpuOfItsSide) {
                                              params.at("gpu").get<int>()));
     if (params.contains("gpu") && params.at("role") == "client") {
       EXPECT_EQ(params.at("min_gbits"), 1) << "the link is not declared: no table speaks of it";
+      EXPECT_FALSE(params.contains("max_us")) << "nobody has published one of GPU memory";
     }
   }
   EXPECT_EQ(gpus["n1"], (std::vector<std::string>{"mlx5_0 0", "mlx5_1 4"}));

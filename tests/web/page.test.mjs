@@ -398,7 +398,7 @@ describe("plan, firmware, fabric, console", () => {
     const window = await open(site, { token: operator });
     await goTo(window.page, "#/rack-side/gpu003");
     await window.page.click(".locator >> text=On…");
-    await window.page.click("dialog >> text=Switch on");
+    await window.page.click(`dialog button.primary:text-is("Switch on")`);
     await window.page.waitForSelector(".locator .state:has-text('failed')", { timeout: 60_000 });
     assert.match(await window.page.textContent(".locator p"), /10\.21\.|BMC/);
     window.clean();
@@ -417,6 +417,7 @@ describe("a run in the browser, carried out by the real executor", () => {
     const { page } = window;
     await goTo(page, "#/plan?nodes=gpu[007-008]");
     await page.click("text=Ask for a run…");
+    await page.waitForSelector("dialog[open]");
     await page.keyboard.press("Enter");
     await state(page, "needs-approval");
     await page.waitForSelector(".domains >> text=batch");
@@ -436,11 +437,11 @@ describe("a run in the browser, carried out by the real executor", () => {
     await state(page, "running");
     await state(watcher.page, "running");
     await page.click(".heading >> text=Pause…");
-    await page.click("dialog >> text=Pause >> nth=-1");
+    await page.click(`dialog button.primary:text-is("Pause")`);
     await state(page, "paused");
     await state(watcher.page, "paused");
     await page.click(".heading >> text=Resume…");
-    await page.click("dialog >> text=Go on >> nth=-1");
+    await page.click(`dialog button.primary:text-is("Go on")`);
     await state(page, "running");
 
     await site.kill();
@@ -460,6 +461,7 @@ describe("a run in the browser, carried out by the real executor", () => {
     const asks = await open(site, { token: operator }), says_yes = await open(site, { token: approver });
     await goTo(asks.page, "#/plan?nodes=gpu087");
     await asks.page.click("text=Ask for a run…");
+    await asks.page.waitForSelector("dialog[open]");
     await asks.page.keyboard.press("Enter");
     await state(asks.page, "needs-approval");
     assert.equal(await asks.page.locator(".heading >> text=Approve…").count(), 0, "nobody approves his own");
@@ -486,10 +488,11 @@ describe("a run in the browser, carried out by the real executor", () => {
     const { page } = window;
     await goTo(page, "#/plan?nodes=gpu047");
     await page.click("text=Ask for a run…");
+    await page.waitForSelector("dialog[open]");
     await page.keyboard.press("Enter");
     await state(page, "needs-approval");
     await page.click(".heading >> text=Discard…");
-    await page.click("dialog >> text=Discard >> nth=-1");
+    await page.click(`dialog button.primary:text-is("Discard")`);
     await state(page, "cancelled");
     await goTo(page, "#/firmware?q=BMC");
     await page.waitForSelector(".matrix >> text=2.9");
@@ -503,7 +506,7 @@ test("a token is created, shown once, used, and revoked", async () => {
   await goTo(window.page, "#/settings");
   await window.page.click("text=Create…");
   await window.page.fill("dialog input[name=name]", "wallboard");
-  await window.page.click("dialog >> text=Create >> nth=-1");
+  await window.page.click(`dialog button.primary:text-is("Create")`);
   const token = await window.page.textContent("[data-token]");
   assert.match(token, /^muster_/);
   const asks = () => ask(site.url, "/api/v1/me", { headers: { Authorization: `Bearer ${token}` } });

@@ -68,10 +68,13 @@ TEST(TaskParams, ofAPairHaveWhatTheirSideAndEngineNeed) {
   client.device = "mlx5_0";
   client.min_gbits = 380;
   client.gpu = 3;
+  client.latency_iterations = 5000, client.max_us = 4.5;
   const auto again = parseRdmaPairParams(toJson(client));
   ASSERT_TRUE(again) << again.error().str();
   EXPECT_EQ(again->peer, "10.0.0.2");
   EXPECT_EQ(again->gpu, 3);
+  EXPECT_EQ(again->latency_iterations, 5000);
+  EXPECT_EQ(again->max_us, 4.5);
   EXPECT_EQ(again->min_gbits, 380);
   EXPECT_FALSE(parseRdmaPairParams(R"({"role":"client","device":"mlx5_0","min_gbits":0})"))
       << "a client needs a peer";

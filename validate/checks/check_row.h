@@ -61,6 +61,8 @@ Verdict checkHostGemm(const nlohmann::json& params,
 Verdict checkHostMemory(
     const nlohmann::json& params,
     const Host& host);  ///< {mebibytes or percent_of_available, seconds, hold_seconds}
+Verdict checkHostStream(const nlohmann::json& params,
+                        const Host& host);  ///< {seconds, min_gbytes_per_s}
 Verdict checkGpuBurn(const nlohmann::json& params,
                      const Host& host);  ///< {seconds, stages, hold_seconds, min_power_share}:
                                          ///< muster-burn --backend cuda
@@ -89,6 +91,9 @@ Verdict checkGpuTemperature(const nlohmann::json& params, const Host& host);  //
 Verdict checkGpuXid(const nlohmann::json& params, const Host& host);          ///< {}
 Verdict checkGpuAffinity(const nlohmann::json& params, const Host& host);     ///< {}
 Verdict checkGpuAmd(const nlohmann::json& params, const Host& host);          ///< {count, model}
+Verdict checkGpuXgmi(const nlohmann::json& params, const Host& host);         ///< {gpus, links}
+Verdict checkGpuGds(const nlohmann::json& params,
+                    const Host& host);  ///< {gpus, drivers, program}: names with commas
 Verdict checkGpuDcgm(const nlohmann::json& params, const Host& host);  ///< {level, limit_seconds}
 Verdict checkGpuSettings(const nlohmann::json& params,
                          const Host& host);  ///< {gpus, persistence, mig, compute_mode, ecc}

@@ -23,7 +23,9 @@ std::vector<wire::CheckResult> runChecks(const std::vector<CheckRequest>& reques
 Result<std::vector<wire::Gpu>> listGpus();
 Result<std::string> nvmlDriverVersion();
 
-/// One side of a perftest pair.
+struct Host;
+/// One side of a perftest pair: bandwidth, and the latency after it where it is asked for.
 wire::CheckResult runRdmaPair(const std::string& params);
+wire::CheckResult runRdmaPair(const std::string& params, const Host& host);
 
 }  // namespace muster::validate

@@ -3,6 +3,7 @@
 
 #include "base/ip_network.h"
 #include "base/json_input.h"
+#include "base/json_members.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -18,12 +19,6 @@ using nlohmann::json;
 constexpr std::string_view kNoPartner = "00:00:00:00:00:00";
 constexpr int kKernelDefaultMetric6 = 1024;  ///< of IPv6 routes that say none
 
-std::string textOf(const json& object, const char* key) {
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  return object.is_object() && found != object.end() && found->is_string()
-             ? found->get<std::string>()
-             : std::string();
-}
 int numberOf(const json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
   return object.is_object() && found != object.end() && found->is_number_integer()

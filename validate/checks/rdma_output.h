@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,20 @@ struct WriteBandwidth {
 /// Errors: Corrupt when there is no such table, no such row, or a value is not a finite positive
 /// number
 Result<WriteBandwidth> parseWriteBandwidth(std::string_view output, int message_bytes);
+
+/// One way, as perftest reports it: half of the round trip. Microseconds.
+struct WriteLatency {
+  long iterations = 0;
+  double least_us = 0, most_us = 0, typical_us = 0, average_us = 0;  ///< typical: the median
+  std::optional<double> p99_us;  ///< nullopt: this release of perftest prints none
+};
+
+/// The only row of the table of ib_write_lat (ib_send_lat, ib_read_lat print the same), its columns
+/// found by the table's own heading.
+/// Errors: Corrupt when there is no such table or more than one, another unit (-C), a run by time
+/// (-D, which has no median), another message size or number of iterations, a value that is none,
+/// or values that contradict each other
+Result<WriteLatency> parseWriteLatency(std::string_view output, int message_bytes, long iterations);
 
 std::string lastLine(std::string_view text);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One side of an RDMA bandwidth test between two nodes: perftest's ib_write_bw, its table read
-// strictly.
+// One side of an RDMA test between two nodes: perftest's ib_write_bw and ib_write_lat, their tables
+// read strictly.
 #include "base/io/process.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
@@ -23,39 +23,79 @@ constexpr std::chrono::milliseconds kConnectRetry{500};
 
 using PairParams = wire::RdmaPairParams;
 
-io::Command commandOf(const PairParams& p, std::chrono::seconds left) {
-  io::Command command;
-  command.program = "ib_write_bw";
-  command.args = {"-d", p.device,
-                  "-p", std::to_string(p.port),
-                  "-s", std::to_string(p.message_bytes),
-                  "-n", std::to_string(p.iterations),
-                  "-F", "--report_gbits"};
-  if (p.gpu >= 0) {
-    command.args.push_back(fmt::format("--use_cuda={}", p.gpu));
-    command.env["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
+/// perftest's own default, which published figures are of.
+constexpr int kLatencyBytes = 2;
+/// A server waits so long for its client's latency test: one whose bandwidth test broke off does
+/// not come.
+constexpr std::chrono::seconds kLatencyWait{20};
+
+using Clock = std::chrono::steady_clock;
+
+struct Attempt {
+  const Host& host;
+  const PairParams& params;
+  Clock::time_point end;
+
+  bool isServer() const { return params.role == wire::PairRole::Server; }
+  std::string against() const { return isServer() ? "as server" : "against " + params.peer; }
+  io::Command command(std::string program, int port, int bytes, int iterations) const {
+    io::Command command;
+    command.program = std::move(program);
+    command.args = {"-d", params.device,         "-p", std::to_string(port),
+                    "-s", std::to_string(bytes), "-n", std::to_string(iterations),
+                    "-F"};
+    return command;
   }
-  if (p.role == wire::PairRole::Client) command.args.push_back(p.peer);
-  command.timeout = left;
-  return command;
+  io::Command toPeer(io::Command command) const {
+    if (params.gpu >= 0) {
+      command.args.push_back(fmt::format("--use_cuda={}", params.gpu));
+      command.env["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
+    }
+    if (!isServer()) command.args.push_back(params.peer);
+    return command;
+  }
+  /// The client may be there before the server listens: a refused connection is tried again until
+  /// the time is up.
+  Result<io::ProcessExit> run(io::Command command) const {
+    for (;;) {
+      command.timeout = std::chrono::duration_cast<std::chrono::seconds>(end - Clock::now());
+      if (command.timeout.count() < 1)
+        return fail(ErrorCode::Timeout, fmt::format("the server at {} did not listen within {} s",
+                                                    params.peer, params.limit.count()));
+      TRY(done, host.run(command));
+      if (isServer() || done.code == 0 ||
+          (done.out + done.err).find("Couldn't connect") == std::string::npos)
+        return done;
+      std::this_thread::sleep_for(kConnectRetry);
+    }
+  }
+  Verdict ended(const std::string& program, const io::ProcessExit& done) const {
+    return failed(fmt::format("{} {} ended with {}: {}", program, against(), done.code,
+                              lastLine(done.err.empty() ? done.out : done.err)));
+  }
+};
+
+Verdict broke(const Error& error) {
+  return {error.code() == ErrorCode::Timeout ? CheckStatus::Timeout : CheckStatus::Error,
+          error.str(),
+          {},
+          {}};
 }
 
-Verdict evaluate(const PairParams& p, const io::ProcessExit& done) {
+Verdict evaluate(const Attempt& attempt, const io::ProcessExit& done) {
+  const auto& p = attempt.params;
   Verdict verdict;
   const auto rate = parseWriteBandwidth(done.out, p.message_bytes);
-  const auto against =
-      (p.role == wire::PairRole::Server) ? std::string("as server") : "against " + p.peer;
   if (done.code != 0)
-    verdict = failed(fmt::format("ib_write_bw {} ended with {}: {}", against, done.code,
-                                 lastLine(done.err.empty() ? done.out : done.err)));
+    verdict = attempt.ended("ib_write_bw", done);
   else if (!rate)
     verdict = noData(rate.error().str());
-  else if (!(p.role == wire::PairRole::Server) && !(rate->average_gbits >= p.min_gbits))
+  else if (!attempt.isServer() && !(rate->average_gbits >= p.min_gbits))
     verdict = failed(fmt::format("{:.3f} Gb/s {}, expected at least {:.3f}", rate->average_gbits,
-                                 against, p.min_gbits));
+                                 attempt.against(), p.min_gbits));
   else
-    verdict = pass(fmt::format("{:.3f} Gb/s {} on {}{}", rate->average_gbits, against, p.device,
-                               p.gpu < 0 ? "" : fmt::format(" from GPU {}", p.gpu)));
+    verdict = pass(fmt::format("{:.3f} Gb/s {} on {}{}", rate->average_gbits, attempt.against(),
+                               p.device, p.gpu < 0 ? "" : fmt::format(" from GPU {}", p.gpu)));
   if (rate)
     verdict.values = {{"rdma_write_gbits", rate->average_gbits},
                       {"iterations", static_cast<double>(rate->iterations)}};
@@ -66,39 +106,58 @@ Verdict evaluate(const PairParams& p, const io::ProcessExit& done) {
   return verdict;
 }
 
-/// The client may be there before the server listens: a refused connection is tried again until the
-/// time is up.
-Verdict runPair(const PairParams& p) {
-  const auto end = std::chrono::steady_clock::now() + p.limit;
-  for (;;) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::seconds>(end - std::chrono::steady_clock::now());
-    if (left.count() < 1)
-      return {CheckStatus::Timeout,
-              fmt::format("the server at {} did not listen within {} s", p.peer, p.limit.count()),
-              {},
-              {}};
-    const LinkWatch links(Host{}, p.device, steadySeconds);
-    const auto done = io::runBlocking(commandOf(p, left));
-    if (!done) {
-      const auto status =
-          done.error().code() == ErrorCode::Timeout ? CheckStatus::Timeout : CheckStatus::Error;
-      return {status, done.error().str(), {}, {}};
-    }
-    const bool refused = !(p.role == wire::PairRole::Server) && done->code != 0 &&
-                         (done->out + done->err).find("Couldn't connect") != std::string::npos;
-    if (refused) {
-      std::this_thread::sleep_for(kConnectRetry);
-      continue;
-    }
-    auto verdict = evaluate(p, *done);
-    // A fast link with errors moves data too: the load is what shows them.
-    if (const auto bad = links.complaints(); !bad.empty() && verdict.status == CheckStatus::Pass) {
-      verdict.status = CheckStatus::Fail;
-      verdict.text += fmt::format(", but {}", fmt::join(bad, "; "));
-    }
-    return verdict;
+Verdict evaluateLatency(const Attempt& attempt, const io::ProcessExit& done) {
+  const auto& p = attempt.params;
+  const auto read = parseWriteLatency(done.out, kLatencyBytes, p.latency_iterations);
+  Verdict verdict;
+  if (done.code != 0)
+    verdict = attempt.ended("ib_write_lat", done);
+  else if (!read)
+    verdict = noData(read.error().str());
+  else if (!attempt.isServer() && p.max_us > 0 && !(read->typical_us <= p.max_us))
+    verdict = failed(fmt::format("{:.2f} µs one way {}, expected at most {:.2f}", read->typical_us,
+                                 attempt.against(), p.max_us));
+  else
+    verdict = pass(fmt::format("{:.2f} µs one way{}", read->typical_us,
+                               p.max_us > 0 ? "" : " (no ceiling is known)"));
+  if (read) {
+    verdict.values["rdma_latency_us"] = read->typical_us;
+    verdict.values["rdma_latency_average_us"] = read->average_us;
+    if (read->p99_us) verdict.values["rdma_latency_p99_us"] = *read->p99_us;
   }
+  verdict.evidence = cutToBytes(done.out, 4000);
+  return verdict;
+}
+
+/// What is worse counts; the words of both are there.
+void add(Verdict& all, Verdict latency) {
+  if (all.status == CheckStatus::Pass) all.status = latency.status;
+  all.text += (all.text.empty() ? "" : ", ") + latency.text;
+  all.values.merge(latency.values);
+  all.evidence["latency_output"] = std::move(latency.evidence);
+}
+
+Verdict runPair(const PairParams& p, const Host& host) {
+  Attempt attempt{host, p, Clock::now() + p.limit};
+  auto bandwidth = attempt.command("ib_write_bw", p.port, p.message_bytes, p.iterations);
+  bandwidth.args.push_back("--report_gbits");
+  const LinkWatch links(host, p.device, steadySeconds);
+  const auto done = attempt.run(attempt.toPeer(std::move(bandwidth)));
+  if (!done) return broke(done.error());
+  auto verdict = evaluate(attempt, *done);
+  // A link that is too slow is measured to its end as well: its server waits for that.
+  if (p.latency_iterations > 0 && done->code == 0) {
+    if (attempt.isServer()) attempt.end = std::min(attempt.end, Clock::now() + kLatencyWait);
+    const auto again = attempt.run(attempt.toPeer(
+        attempt.command("ib_write_lat", p.port + 1, kLatencyBytes, p.latency_iterations)));
+    add(verdict, again ? evaluateLatency(attempt, *again) : broke(again.error()));
+  }
+  // A fast link with errors moves data too: the load is what shows them.
+  if (const auto bad = links.complaints(); !bad.empty() && verdict.status == CheckStatus::Pass) {
+    verdict.status = CheckStatus::Fail;
+    verdict.text += fmt::format(", but {}", fmt::join(bad, "; "));
+  }
+  return verdict;
 }
 
 /// Hosts without RDMA.
@@ -132,7 +191,9 @@ Verdict runTcp(const PairParams& p) {
 
 }  // namespace
 
-wire::CheckResult runRdmaPair(const std::string& params) {
+wire::CheckResult runRdmaPair(const std::string& params) { return runRdmaPair(params, Host{}); }
+
+wire::CheckResult runRdmaPair(const std::string& params, const Host& host) {
   wire::CheckResult result;
   result.id = "rdma.pair";
   const auto start = std::chrono::steady_clock::now();
@@ -141,7 +202,7 @@ wire::CheckResult runRdmaPair(const std::string& params) {
   if (!order)
     verdict = checkError(order.error().str());
   else
-    verdict = order->engine == wire::PairEngine::Tcp ? runTcp(*order) : runPair(*order);
+    verdict = order->engine == wire::PairEngine::Tcp ? runTcp(*order) : runPair(*order, host);
   result.status = verdict.status;
   result.text = std::move(verdict.text);
   result.values = std::move(verdict.values);

@@ -2,6 +2,7 @@
 #include "validate/collective/dcgm.h"
 
 #include "base/json_input.h"
+#include "base/json_members.h"
 #include "base/json_output.h"
 #include "validate/collective/dcgm_text.h"
 
@@ -30,11 +31,6 @@ DcgmStatus statusOf(const json& from) {
   if (word == "skip" || word == "skipped") return DcgmStatus::Skip;
   if (word == "fail") return DcgmStatus::Fail;
   return DcgmStatus::Missing;  // "Not Run", and a word that nobody knows, is no pass
-}
-
-std::string textOf(const json& from, const char* key) {
-  const auto value = from.find(key);
-  return value != from.end() && value->is_string() ? value->get<std::string>() : "";
 }
 
 /// 4: a number; before: "0", or "0,1,2".

@@ -2,6 +2,7 @@
 #include "validate/collective/nccl_tests.h"
 
 #include "base/json_input.h"
+#include "base/json_members.h"
 #include "base/json_output.h"
 #include "validate/collective/nccl_tests_text.h"
 
@@ -49,11 +50,6 @@ Result<Measured> measuredOf(const json& from) {
 bool isTrue(const json& from, const char* key) {
   const auto value = from.find(key);
   return value != from.end() && (*value == json(true) || *value == json("true"));
-}
-
-std::string textOf(const json& from, const char* key) {
-  const auto value = from.find(key);
-  return value != from.end() && value->is_string() ? value->get<std::string>() : "";
 }
 
 std::vector<std::string> devicesOf(const json& root) {

@@ -37,5 +37,195 @@ TEST(RdmaOutput, aMissingRowOrTableOrZeroIsNoResult) {
   EXPECT_FALSE(parseWriteBandwidth(nan, 65536));
 }
 
+// ---- ib_write_lat and its siblings. Each sample has the form of a public output, which is named.
+
+constexpr std::string_view kRule =
+    "------------------------------------------------------------------------------------\n";
+constexpr std::string_view kColumns =
+    " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    "
+    "t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec] \n";
+
+std::string table(std::string_view columns, std::string_view rows) {
+  return std::string(kRule) + "                    RDMA_Write Latency Test\n" +
+         " Dual-port       : OFF\t\tDevice         : mlx5_0\n" +
+         " Number of qps   : 1\t\tTransport type : IB\n" + std::string(kRule) +
+         " local address: LID 0x40 QPN 0x038e PSN 0x85d384\n" + std::string(kRule) +
+         std::string(columns) + std::string(rows) + std::string(kRule);
+}
+
+struct LatencySample {
+  const char* source;
+  std::string text;
+  int bytes;
+  long iterations;
+  double typical_us;  ///< 0: refused
+  double average_us = 0;
+  std::optional<double> p99_us = {};
+  const char* because = "";
+};
+
+std::vector<LatencySample> latencySamples() {
+  const std::string row =
+      " 2       1000          1.42           1.93         1.47                1.47             "
+      "0.00  "
+      "          1.57                    1.93\n";
+  return {
+      {"ib_write_lat between two DGX Sparks, -R (perftest 6)", table(kColumns, row), 2, 1000, 1.47,
+       1.47, 1.57},
+      {"ib_write_lat -a without -F: warnings of the clock between heading and row",
+       table(kColumns,
+             "Conflicting CPU frequency values detected: 3393.693000 != 1500.000000. CPU Frequency "
+             "is not max.\nConflicting CPU frequency values detected: 2400.000000 != 1873.463000. "
+             "CPU Frequency is not max.\n 2       1000          1.76           6.12         1.79   "
+             "   "
+             "          1.80             0.06            1.88                    6.12\n"),
+       2, 1000, 1.79, 1.80, 1.88},
+      {"ib_send_lat on ConnectX-3, perftest 5",
+       table(kColumns,
+             " 2       20000          1.02           11.76        1.07               1.11   "
+             "         0.30             1.68                    5.00   \n"),
+       2, 20000, 1.07, 1.11, 1.68},
+      {"raw_ethernet_lat as a vendor's page shows it, spaces lost",
+       "#bytes #iterations t_min[usec] t_max[usec] t_typical[usec] t_avg[usec] t_stdev[usec] 99% "
+       "percentile[usec] 99.9% percentile[usec]\n64 1000 0.81 2.58 0.85 0.85 0.06 0.89 2.58\n",
+       64, 1000, 0.85, 0.85, 0.89},
+      {"rdma_lat of OFED 1.x: three columns",
+       " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]\n"
+       " 2        1000          1.21           8.70             1.25\n",
+       2, 1000, 1.25, 1.25},
+      {"soft-RoCE, ib_write_lat -n 5 -s 64",
+       table(kColumns,
+             " 64      5          185.81         230.11       190.20              198.00  "
+             "         12.00           230.11                  230.11\n"),
+       64, 5, 190.20, 198.00, 230.11},
+      {"-D: by time",
+       table(" #bytes        #iterations       t_avg[usec]    tps average\n",
+             " 2             1000              0.85           588235.29\n"),
+       2,
+       1000,
+       0,
+       0,
+       {},
+       "t_min[usec]"},
+      {"-C: in cycles",
+       table(" #bytes #iterations    t_min[cycles]    t_max[cycles]  t_typical[cycles]\n",
+             " 2        1000          2421           8700             2501\n"),
+       2,
+       1000,
+       0,
+       0,
+       {},
+       "cycles"},
+      {"-a: all sizes",
+       table(kColumns, row + " 4       1000          1.42           1.93         "
+                             "1.47                1.47             0.00            "
+                             "1.57                    1.93\n"),
+       2,
+       1000,
+       0,
+       0,
+       {},
+       "a row of 4 bytes"},
+      {"two runs in one file",
+       table(kColumns, row) + table(kColumns, row),
+       2,
+       1000,
+       0,
+       0,
+       {},
+       "two tables"},
+      {"the same size twice", table(kColumns, row + row), 2, 1000, 0, 0, {}, "two rows"},
+      {"killed before the row", table(kColumns, ""), 2, 1000, 0, 0, {}, "did not come to its end"},
+      {"killed in the row",
+       std::string(kColumns) + " 2       1000          1.42           1.93         1.4",
+       2,
+       1000,
+       0,
+       0,
+       {},
+       "5 values under 9 columns"},
+      {"the server never answered",
+       "Couldn't connect to 10.0.0.2:18516\n",
+       2,
+       1000,
+       0,
+       0,
+       {},
+       "no table"},
+      {"", "", 2, 1000, 0, 0, {}, "no table"},
+      {"another run's table", table(kColumns, row), 2, 5000, 0, 0, {}, "1000 iterations"},
+      {"a clock that could not be calibrated",
+       table(kColumns,
+             " 2       1000          -nan           -nan         -nan                -nan  "
+             "           -nan            -nan                    -nan\n"),
+       2,
+       1000,
+       0,
+       0,
+       {},
+       "t_min[usec] is \"-nan\""},
+      {"a clock that stands still",
+       table(kColumns,
+             " 2       1000          0.00           0.00         0.00                0.00  "
+             "           0.00            0.00                    0.00\n"),
+       2,
+       1000,
+       0,
+       0,
+       {},
+       "contradict"},
+      {"a median above the highest",
+       table(kColumns,
+             " 2       1000          1.42           1.93         2.47                1.47  "
+             "           0.00            1.57                    1.93\n"),
+       2,
+       1000,
+       0,
+       0,
+       {},
+       "contradict"},
+      {"a column twice",
+       " #bytes #iterations t_min[usec] t_max[usec] t_typical[usec] t_typical[usec]\n"
+       " 2 1000 1.42 1.93 1.47 1.00\n",
+       2,
+       1000,
+       0,
+       0,
+       {},
+       "twice"},
+  };
+}
+
+TEST(RdmaOutput, latenciesAreReadOrRefusedForTheirReason) {
+  for (const auto& sample : latencySamples()) {
+    SCOPED_TRACE(sample.source);
+    const auto read = parseWriteLatency(sample.text, sample.bytes, sample.iterations);
+    if (sample.typical_us == 0) {
+      ASSERT_FALSE(read);
+      EXPECT_EQ(read.error().code(), ErrorCode::Corrupt);
+      EXPECT_NE(read.error().str().find(sample.because), std::string::npos) << read.error().str();
+      continue;
+    }
+    ASSERT_TRUE(read) << read.error().str();
+    EXPECT_DOUBLE_EQ(read->typical_us, sample.typical_us);
+    EXPECT_DOUBLE_EQ(read->average_us, sample.average_us);
+    EXPECT_EQ(read->p99_us, sample.p99_us);
+  }
+}
+
+/// Cut anywhere it is refused, or says what the whole says.
+TEST(RdmaOutput, aLatencyTableThatIsCutSaysNothingElse) {
+  for (const auto& sample : latencySamples()) {
+    if (sample.typical_us == 0) continue;
+    for (std::size_t bytes = 0; bytes < sample.text.size(); ++bytes) {
+      const auto read =
+          parseWriteLatency(sample.text.substr(0, bytes), sample.bytes, sample.iterations);
+      if (read) {
+        EXPECT_DOUBLE_EQ(read->typical_us, sample.typical_us) << bytes;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace muster::validate

@@ -2,7 +2,7 @@
 // Orders: a button that says why it may not, a dialog that says what will be done, and asks for a
 // typed word where something is lost.
 import { signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { html } from "../html.js";
 import { order, Problem, refusal } from "../api.js";
 import { Trouble } from "./basics.js";
@@ -46,17 +46,16 @@ export function OrderDialog() {
   const [problem, setProblem] = useState(/** @type {Problem | null} */ (null));
   const [busy, setBusy] = useState(false);
   const [word, setWord] = useState("");
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!wanted || !box.current) return;
-    setProblem(null);
-    setWord("");
-    setBusy(false);
     box.current.showModal();
     const first = /** @type {HTMLElement | null} */ (box.current.querySelector("input, select, textarea"));
     first?.focus();
   }, [wanted]);
   if (!wanted) return null;
-  const close = () => { box.current?.close(); asked.value = null; };
+  // What an order leaves must be gone before the next dialog is drawn: its button said "working…".
+  const forget = () => { setProblem(null); setWord(""); setBusy(false); asked.value = null; };
+  const close = () => { box.current?.close(); forget(); };
   const submit = async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     if (busy || (wanted.word && word !== wanted.word)) return;
@@ -80,7 +79,7 @@ export function OrderDialog() {
       setBusy(false);
     }
   };
-  return html`<dialog ref=${box} aria-labelledby="order-title" onClose=${() => { asked.value = null; }}>
+  return html`<dialog ref=${box} aria-labelledby="order-title" onClose=${forget}>
     <form onSubmit=${submit}>
       <h2 id="order-title">${wanted.title}</h2>
       <div class="about">${wanted.text}</div>

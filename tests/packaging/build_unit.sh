@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# build_unit.sh FOLDER [SUITE]: the RAM OS and a small image built by the build unit, under systemd as PID 1, for `muster image build` of root, who
+# works as user muster: with packages from the mirror (this host's network). No service of muster's is started.
+set -euo pipefail
+packages=$1 suite=${2:-bookworm}
+ls "$packages"/muster_*.deb >/dev/null 2>&1 || { echo "no packages in $packages: ./run package"; exit 77; }
+[ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
+command -v systemd-nspawn >/dev/null && command -v mmdebstrap >/dev/null || { echo "needs systemd-container and mmdebstrap"; exit 77; }
+if [ -z "${IN_NAMESPACE:-}" ]; then
+  exec env IN_NAMESPACE=1 unshare --mount --propagation private "$0" "$@"
+fi
+. "$(dirname "$0")/clean_debian.sh"
+trap 'umount -l "$work/system" "$work" 2>/dev/null; rmdir "$work" 2>/dev/null || true; [ -z "${disk:-}" ] || rm -rf "$disk"' EXIT
+mkdir "$root/packages"
+cp "$packages"/*.deb "$root/packages"
+chroot "$root" sh -c 'export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && apt-get install -y -qq --no-install-recommends systemd-sysv dbus \
+  /packages/muster_*.deb /packages/muster-agent_*.deb /packages/muster-checks_*.deb' >"$work/apt" 2>&1 || { tail -20 "$work/apt"; exit 1; }
+rm -r "$root/packages"
+# Image trees are too large for the memory that the system lies in.
+disk=$(mktemp -d --tmpdir="${MUSTER_CACHE:-$HOME/.cache/muster}" build-unit-XXXXXX)
+mkdir "$disk/muster" "$disk/muster-build"
+chroot "$root" chown muster:muster /var/cache/muster
+chown "$(chroot "$root" id -u muster)" "$disk/muster"
+# Where packages come from here, also by a proxy.
+mkdir -p "$root/etc/systemd/system/muster-build@.service.d"
+for variable in http_proxy https_proxy; do
+  [ -z "${!variable:-}" ] || printf '[Service]\nEnvironment=%s=%s\n' "$variable" "${!variable}" >"$root/etc/systemd/system/muster-build@.service.d/$variable.conf"
+done
+cat >"$root/usr/local/bin/probe" <<'PROBE'
+#!/bin/sh
+exec >/probe.out 2>&1
+check() { what=$1; shift; if "$@" >/said 2>&1; then echo "ok: $what"; else echo "FAILED: $what"; tail -n 5 /said; fi; }
+printf 'cluster: {name: c}\nnetworks:\n  provisioning: {cidr: 10.20.0.0/16, controller: 10.20.0.1, dhcp: {mode: none}}\nimages:\n  small: {build: {suite: bookworm, packages: [linux-image-cloud-amd64]}}\nprofiles:\n  p: {image: small}\nnodes: []\n' >/etc/muster/cluster.yaml
+check 'the socket waits' systemctl is-active muster-build.socket
+systemd-analyze security --no-pager 'muster-build@1.service' | tail -n 1
+check 'nobody else may ask' sh -c '[ "$(stat -c "%U %a" /run/muster-build/socket)" = "muster 600" ]'
+check 'the RAM OS' muster image build ramos
+cp /said /ramos.said
+check 'which is musters' sh -c '[ -z "$(find /var/cache/muster /var/lib/muster ! -user muster)" ] && find /var/cache/muster -name initrd.img -size +10M | grep -q .'
+check 'an image' muster image build small
+cp /said /image.said
+check 'which is whole' muster image verify small
+check 'nothing of it is left with root' sh -c '[ -z "$(ls -A /var/cache/muster-build)" ]'
+check 'nothing runs any more' sh -c '! systemctl list-units --plain --no-legend "muster-build@*" | grep .'
+sed -i 's/linux-image-cloud-amd64/no-such-package-anywhere/' /etc/muster/cluster.yaml
+check 'what fails there fails here' sh -c '! muster image build small'
+cat /said
+# Killed in the middle: nobody waits, the unit ends, and the next build is as the first.
+sed -i 's/no-such-package-anywhere/linux-image-cloud-amd64, tree/' /etc/muster/cluster.yaml
+muster image build small >/dev/null 2>&1 &
+asker=$!
+for i in $(seq 600); do [ -n "$(ls -A /var/cache/muster-build/*/work 2>/dev/null)" ] && break; sleep 0.1; done
+kill -KILL $asker
+for i in $(seq 300); do systemctl list-units --plain --no-legend 'muster-build@*' | grep -q . || break; sleep 0.1; done
+check 'a build that nobody waits for ends' sh -c '! systemctl list-units --plain --no-legend "muster-build@*" | grep . && ! pgrep mmdebstrap'
+check 'and the next one is as the first' muster image build small
+check 'nothing of it is left with root' sh -c '[ -z "$(ls -A /var/cache/muster-build)" ]'
+check 'without the unit it is refused with what to do' sh -c 'systemctl stop muster-build.socket; sed -i "s/, tree//;s/linux-image-cloud-amd64/linux-image-cloud-amd64, less/" /etc/muster/cluster.yaml; ! muster image build small'
+cat /said
+journalctl --no-pager -u 'muster-build@*' | tail -n 40 >/journal.build
+echo PROBE-DONE
+PROBE
+chmod +x "$root/usr/local/bin/probe"
+nspawn_options="--bind=$disk/muster:/var/cache/muster --bind=$disk/muster-build:/var/cache/muster-build --resolv-conf=bind-host"
+. "$(dirname "$0")/boot_systemd.sh"
+cat "$root/probe.out"
+if grep -q FAILED "$root/probe.out"; then cat "$root/journal.build" 2>/dev/null || true; fi
+grep -q PROBE-DONE "$root/probe.out" && ! grep -q FAILED "$root/probe.out"

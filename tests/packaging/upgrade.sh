@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# upgrade.sh FOLDER BEFORE [SUITE]: from the packages in BEFORE, whose services were root, to those in FOLDER, in a Debian that systemd has
+# started as PID 1. The service of before works with a state; the upgrade gives that to user muster, also when it is killed half-way or run
+# twice, and starts the service again; nothing of the state changes. A downgrade is refused; purge leaves the state.
+set -euo pipefail
+packages=$1 before=${2:-${MUSTER_PACKAGES_BEFORE:-}} suite=${3:-bookworm}
+ls "$packages"/muster_*.deb >/dev/null 2>&1 || { echo "no packages in $packages: ./run package"; exit 77; }
+ls "$before"/muster_*.deb >/dev/null 2>&1 || { echo "no packages of the version before: name their folder (MUSTER_PACKAGES_BEFORE)"; exit 77; }
+[ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
+command -v systemd-nspawn >/dev/null && command -v mmdebstrap >/dev/null || { echo "needs systemd-container and mmdebstrap"; exit 77; }
+if [ -z "${IN_NAMESPACE:-}" ]; then
+  exec env IN_NAMESPACE=1 unshare --mount --propagation private "$0" "$@"
+fi
+. "$(dirname "$0")/clean_debian.sh"
+trap 'umount -l "$work/system" "$work" 2>/dev/null; rmdir "$work" 2>/dev/null || true' EXIT
+mkdir "$root/packages" "$root/before"
+for package in muster muster-agent muster-checks; do
+  cp "$packages/$package"_*.deb "$root/packages"
+  # Of the same version where both were built from one version's tree: then BEFORE's counts as an older one.
+  deb=$(ls "$before/$package"_*.deb)
+  if [ "$(dpkg-deb -f "$deb" Version)" = "$(dpkg-deb -f "$packages"/"$package"_*.deb Version)" ]; then
+    version=$(dpkg-deb -f "$deb" Version)
+    dpkg-deb -R "$deb" "$work/unpacked"
+    sed -i "s/^Version: .*/&~before/; s/(= $version)/(= $version~before)/g" "$work/unpacked/DEBIAN/control"
+    dpkg-deb -Zxz -z0 --root-owner-group -b "$work/unpacked" "$root/before/$(basename "$deb")" >/dev/null
+    rm -r "$work/unpacked"
+  else
+    cp "$deb" "$root/before"
+  fi
+done
+chroot "$root" sh -c 'export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && apt-get install -y -qq --no-install-recommends systemd-sysv dbus \
+  systemd-standalone-sysusers- /before/*.deb' >"$work/apt" 2>&1 || { tail -20 "$work/apt"; exit 1; }
+cat >"$root/usr/local/bin/probe" <<'PROBE'
+#!/bin/sh
+exec >/probe.out 2>&1
+export DEBIAN_FRONTEND=noninteractive
+until_true() { for i in $(seq 300); do "$@" && return 0; sleep 0.1; done; echo "FAILED: not within 30 s: $*"; return 1; }
+check() { what=$1; shift; if "$@" >/said 2>&1; then echo "ok: $what"; else echo "FAILED: $what"; tail -5 /said; fi; }
+ip link add wire type veth peer name far
+ip link set wire up
+ip link set far up
+ip address add 10.20.0.1/16 dev wire
+cp /usr/share/doc/muster/examples/cluster.yaml /etc/muster/
+(umask 077; echo secret >/etc/muster/secrets/bmc)
+rm -f /usr/sbin/policy-rc.d
+serves() { ss -lunH 'sport = :67' | grep -q .; }
+pid_of() { systemctl show -p MainPID --value "$1"; }
+roots() { find /var/lib/muster /var/cache/muster /run/muster ! -user muster; }
+sums() { (cd /var/lib/muster && find keys ca -type f -exec sha256sum {} + | sort); }
+check 'the version before starts' systemctl start muster-server
+until_true serves || { systemctl status --no-pager -l muster-server; tail -n 5 /var/lib/muster/muster.log; }
+check 'as root, with a state of root' sh -c "[ \$(ps -o user= -p $(pid_of muster-server)) = root ] && [ \$(stat -c %U /var/lib/muster) = root ]"
+muster key list >/keys.before
+sums >/sums.before
+# An operator's command that holds the state while the package is configured: nothing is given away under it.
+sh -c 'exec 9</var/lib/muster/muster.db; exec sleep 600' &
+holder=$!
+check 'upgrade beside a command of root' apt-get install -y -qq --no-install-recommends /packages/*.deb
+cp /said /upgrade.said
+check 'it says which process' grep -q "process $holder works with it" /upgrade.said
+check 'the state stays roots meanwhile' sh -c '[ $(stat -c %U /var/lib/muster) = root ]'
+check 'the service does not start so' sh -c '! systemctl start muster-server'
+kill $holder
+# Killed half-way: the folder itself is root's still.
+chown -h muster:muster /var/lib/muster/keys
+check 'the service starts then' sh -c 'systemctl reset-failed muster-server; systemctl restart muster-server'
+until_true serves || { systemctl status --no-pager -l muster-server; tail -n 5 /var/lib/muster/muster.log; }
+check 'as user muster' sh -c "[ \$(ps -o user= -p $(pid_of muster-server)) = muster ]"
+check 'it said what it did' sh -c "journalctl -b | grep -q 'were root.s and are muster.s now'"
+check 'all is musters' sh -c '[ -z "$(find /var/lib/muster /var/cache/muster /run/muster ! -user muster)" ] && [ "$(stat -c "%U %a" /var/lib/muster)" = "muster 700" ]'
+check 'the secrets are readable by it alone' sh -c '[ "$(stat -c "%U %a" /etc/muster/secrets/bmc)" = "muster 600" ] && [ "$(stat -c "%U:%G %a" /etc/muster/secrets)" = "root:muster 750" ]'
+sums >/sums.after
+check 'keys are as they were' cmp /sums.before /sums.after
+muster key list >/keys.after
+check 'a command of root says the same' cmp /keys.before /keys.after
+check 'and leaves nothing of roots' sh -c '[ -z "$(find /var/lib/muster ! -user muster)" ]'
+check 'a second run changes nothing' sh -c '[ -z "$(/usr/lib/muster/own-state 2>&1)" ]'
+old=$(pid_of muster-server)
+kill -KILL "$old"
+again() { now=$(pid_of muster-server); [ "$now" != 0 ] && [ "$now" != "$old" ] && serves; }
+until_true again && echo 'ok: started again when it is killed'
+check 'a state of somebody else is left alone' sh -c 'systemctl stop muster-server; chown daemon /var/lib/muster; ! /usr/lib/muster/own-state && [ $(stat -c %U /var/lib/muster) = daemon ]; code=$?; chown muster /var/lib/muster; exit $code'
+check 'a link instead of the state is refused' sh -c 'mv /var/lib/muster /srv/state && ln -s /srv/state /var/lib/muster; ! /usr/lib/muster/own-state; code=$?; rm /var/lib/muster; mv /srv/state /var/lib/muster; exit $code'
+# An older version, and then all of it again in one go: a running service of root.
+check 'downgrade is refused' sh -c '! dpkg -i /before/*.deb'
+cp /said /downgrade.said
+check 'with words' grep -q 'older than .* refused' /downgrade.said
+check 'the new one is still there' sh -c '[ -x /usr/lib/muster/own-state ] && muster key list'
+check 'downgrade that was asked for' env MUSTER_DOWNGRADE=yes dpkg -i /before/*.deb
+chown -R root:root /var/lib/muster /var/cache/muster /run/muster /etc/muster/secrets
+chmod 0700 /etc/muster/secrets
+systemctl daemon-reload
+check 'the version before runs again' systemctl restart muster-server
+until_true serves || { systemctl status --no-pager -l muster-server; tail -n 5 /var/lib/muster/muster.log; }
+check 'upgrade with a running service' apt-get install -y -qq --no-install-recommends /packages/*.deb
+cp /said /upgrade.said
+check 'it says that it starts it again' grep -q 'muster-server.service is started again, as user muster' /upgrade.said
+until_true serves || { systemctl status --no-pager -l muster-server; tail -n 5 /var/lib/muster/muster.log; }
+check 'which is user muster' sh -c "[ \$(ps -o user= -p $(pid_of muster-server)) = muster ]"
+sums >/sums.again
+check 'keys are as they were' cmp /sums.before /sums.again
+check 'purge' apt-get purge -y -qq muster
+cp /said /purge.said
+check 'leaves the state' sh -c '[ -s /var/lib/muster/muster.db ] && [ -s /etc/muster/secrets/bmc ]'
+check 'and says so' grep -q 'was kept' /purge.said
+check 'no unit of it runs' sh -c '! systemctl list-units --plain --no-legend "muster*" | grep -q running'
+journalctl --no-pager | tail -60 >/journal.all
+echo PROBE-DONE
+PROBE
+chmod +x "$root/usr/local/bin/probe"
+. "$(dirname "$0")/boot_systemd.sh"
+if grep -q FAILED "$root/probe.out"; then tail -n 40 "$root/journal.all" 2>/dev/null || true; fi
+cat "$root/probe.out"
+grep -q PROBE-DONE "$root/probe.out" && ! grep -q FAILED "$root/probe.out"
