@@ -41,6 +41,15 @@ std::size_t countOf(const RolloutRecord& record, std::initializer_list<RolloutNo
 }  // namespace
 
 Async<void> RolloutWork::carryOut(Run run, bool resumed) {
+  record_.reset();
+  saved_ = {};
+  auto going = goOn(std::move(run), resumed);
+  auto gone = co_await std::move(going);
+  record_.reset();  // nothing obeys any more, however it ended
+  co_return gone;
+}
+
+Async<void> RolloutWork::goOn(Run run, bool resumed) {
   run_ = run;
   order_ = run.order;
   ordered_by_ = run.ordered_by;
@@ -68,7 +77,6 @@ Async<void> RolloutWork::carryOut(Run run, bool resumed) {
   }
   auto driving = drive(run, way);
   auto driven = co_await std::move(driving);
-  if (!driven) record_.reset();
   co_return driven;
 }
 

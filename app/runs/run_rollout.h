@@ -27,6 +27,7 @@ class RolloutWork {
   void saveProgress(const std::string& id);
 
  private:
+  Async<void> goOn(lifecycle::Run run, bool resumed);
   Async<bool> begin(lifecycle::Run run);
   Async<void> drive(lifecycle::Run run, lifecycle::RolloutDirection way);
   Result<void> settle(const std::string& id);

@@ -165,9 +165,9 @@ int rolloutAbort(const app::Options& options) { return order(options, lifecycle:
 int rolloutResume(const app::Options& options, const RolloutResumeArgs& args) {
   const auto stored = app::storedRollout(options, "");
   if (!stored) return report(stored.error());
-  const auto run = app::runOfRollout(options, stored->book.rollout().id);
-  if (!run) return report(run.error());
-  if (*run) return resumeByRun(options, **run, args.accept_reason);
+  const auto open = app::runOfRollout(options, stored->book.rollout().id);
+  if (!open) return report(open.error());
+  if (*open) return resumeByRun(options, **open, args.accept_reason);
   ConsoleProgress progress(options.json, eventsFor(options));
   auto run = app::RolloutRun::resume(options, args.accept_reason, progress);
   return run ? carryOn(options, *run, progress) : report(run.error());
