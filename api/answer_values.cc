@@ -299,6 +299,14 @@ Result<lifecycle::Run> runFrom(const json& source) {
     out.erase.reason = member.text("reason");
     if (const auto good = member.finish(); !good) read.take(good.error());
   }
+  if (const auto* rollout = read.field("rollout", kOptional)) {
+    Members member(*rollout, "run.rollout");
+    out.rollout.id = member.text("id");
+    out.rollout.back = member.flag("back");
+    out.rollout.driver = member.text("driver");
+    out.rollout.wipe_reason = member.text("wipe_reason");
+    if (const auto good = member.finish(); !good) read.take(good.error());
+  }
   out.waits_until = read.time("waits_until", kOptional);
   out.unreadable = read.text("unreadable", kOptional);
   Members progress(read.object("progress", kMostItems), "run.progress");

@@ -391,6 +391,19 @@ Result<Run> RemoteSite::submitRun(const app::RunRequest& request) {
     body["reason"] = request.erase.reason;
     body["confirm_node"] = request.apply.nodes;
   }
+  if (request.kind == lifecycle::RunKind::Rollout) {
+    const auto& rollout = request.rollout;
+    const auto add = [&body](const char* name, const std::string& value) {
+      if (!value.empty()) body[name] = value;
+    };
+    add("change", rollout.change);
+    add("driver", rollout.driver);
+    add("on_failure", rollout.on_failure);
+    add("on_inconclusive", rollout.on_inconclusive);
+    add("wipe_reason", rollout.wipe_reason);
+    if (rollout.back) body["rollback"] = rollout.id;
+    if (rollout.canaries > 0) body["canaries"] = rollout.canaries;
+  }
   return runOf(post("/runs", body, request.idempotency_key));
 }
 

@@ -92,6 +92,11 @@ nlohmann::json runJson(const lifecycle::Run& run) {
   if (run.waits_until != WallTime{}) out["waits_until"] = muster::toString(run.waits_until);
   if (!run.unreadable.empty()) out["unreadable"] = run.unreadable;
   if (run.impact) out["impact"] = impactJson(*run.impact);
+  if (run.kind == lifecycle::RunKind::Rollout)
+    out["rollout"] = {{"id", run.rollout.id},
+                      {"back", run.rollout.back},
+                      {"driver", run.rollout.driver},
+                      {"wipe_reason", run.rollout.wipe_reason}};
   if (run.kind == lifecycle::RunKind::Erase)
     out["erase"] = {{"disks", run.erase.disks}, {"reason", run.erase.reason}};
   return out;

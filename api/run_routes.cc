@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs: work that outlives who asked for it. Rows only; the process that serves the site carries
 // them out.
+#include "app/plans/rollout_guard.h"
 #include "app/runs/runs.h"
 
 #include "api/answers.h"
@@ -76,10 +77,17 @@ std::expected<void, Problem> require(const Call& call, Verb verb, std::string_vi
 }
 
 /// What each member of the order belongs to.
-constexpr std::array<std::pair<std::string_view, lifecycle::RunKind>, 3> kMembers{
+constexpr std::array<std::pair<std::string_view, lifecycle::RunKind>, 10> kMembers{
     {{"disks", lifecycle::RunKind::Erase},
      {"reason", lifecycle::RunKind::Erase},
-     {"confirm_node", lifecycle::RunKind::Erase}}};
+     {"confirm_node", lifecycle::RunKind::Erase},
+     {"change", lifecycle::RunKind::Rollout},
+     {"driver", lifecycle::RunKind::Rollout},
+     {"canaries", lifecycle::RunKind::Rollout},
+     {"on_failure", lifecycle::RunKind::Rollout},
+     {"on_inconclusive", lifecycle::RunKind::Rollout},
+     {"wipe_reason", lifecycle::RunKind::Rollout},
+     {"rollback", lifecycle::RunKind::Rollout}}};
 
 /// Whether whoever may ask for runs may ask for this kind, in this way.
 std::expected<void, Problem> mayAskFor(lifecycle::RunKind kind, const Call& call) {
@@ -88,6 +96,11 @@ std::expected<void, Problem> mayAskFor(lifecycle::RunKind kind, const Call& call
       return std::unexpected(
           Problem(400, "invalid-input",
                   fmt::format("\"{}\" belongs to a run of kind {}", member, toString(of))));
+  // A change that nobody has reviewed says what runs on nodes; a driver is declared.
+  if (!call.text("change").empty())
+    TRY_OK(require(call, Verb::Admin, "a rollout of a change that the inventory does not declare"));
+  if (!call.text("wipe_reason").empty())
+    TRY_OK(require(call, Verb::Wipe, "a rollout that wipes disks"));
   if (kind != lifecycle::RunKind::Erase) return {};
   TRY_OK(require(call, Verb::Erase, "an erasure of disks"));
   if (call.text("nodes").empty() || call.text("confirm_node") != call.text("nodes"))
@@ -98,12 +111,37 @@ std::expected<void, Problem> mayAskFor(lifecycle::RunKind kind, const Call& call
   return {};
 }
 
+std::expected<void, Problem> readRollout(SiteReader& reader, const Call& call,
+                                         app::RunRequest& request) {
+  auto& rollout = request.rollout;
+  rollout.wipe_reason = call.text("wipe_reason");
+  if (const auto id = call.text("rollback"); !id.empty()) {
+    for (const auto* other : {"nodes", "change", "driver", "canaries"})
+      if (call.body.contains(other))
+        return std::unexpected(Problem(
+            400, "invalid-input",
+            fmt::format("\"rollback\" undoes a rollout as it was: leave out \"{}\"", other)));
+    TRY(record, lifecycle::RolloutRecord::open(reader.store(), id));
+    TRY_OK(app::mayRollBack(reader.options(), reader.store(), record));
+    rollout.id = id;
+    rollout.back = true;
+    return {};
+  }
+  rollout.change = call.text("change");
+  rollout.driver = call.text("driver");
+  rollout.change_file = reader.options().inventory.string();
+  rollout.canaries = static_cast<std::size_t>(call.integer("canaries", 0));
+  rollout.on_failure = call.text("on_failure");
+  rollout.on_inconclusive = call.text("on_inconclusive");
+  return {};
+}
+
 Reply submit(SiteReader& reader, const Call& call) {
   const auto kind = lifecycle::parseRunKind(call.text("kind"));
   if (!kind)
     return std::unexpected(Problem(400, "invalid-input",
                                    "\"" + call.text("kind") + "\" is no kind of run",
-                                   "there are: apply, erase"));
+                                   "there are: apply, erase, rollout"));
   TRY_OK(mayAskFor(*kind, call));
   app::RunRequest request{
       .kind = *kind,
@@ -118,6 +156,7 @@ Reply submit(SiteReader& reader, const Call& call) {
   if (!request.apply.nodes.empty()) TRY_OK(requireInScope(reader, call, request.apply.nodes));
   if (*kind == lifecycle::RunKind::Erase)
     request.erase = {call.texts("disks"), call.text("reason"), ""};
+  if (*kind == lifecycle::RunKind::Rollout) TRY_OK(readRollout(reader, call, request));
   request.idempotency_key = call.idempotency_key;
   TRY(store, app::openRunStore(reader.options()));
   TRY(made, app::submitRun(*store, request, actorOf(call), reader.now()));
@@ -178,13 +217,21 @@ void addRunRoutes(std::vector<ApiRoute>& routes) {
        {"limit", Kind::Integer, "Entries of the log that are looked at", false, 1, kMaxEvents}},
       listOf("Event", part), events);
   add("POST", "/runs", Verb::Run, "Ask for a run",
-      {{"kind", Kind::Text, "apply or erase (with the verb erase)", true},
+      {{"kind", Kind::Text, "apply, rollout, or erase (with the verb erase)", true},
        {"nodes", Kind::Hostlist, "These only; default: all. Of erase: one"},
        {"confirm", Kind::Boolean, "Wait for its author's yes when the plan is known"},
        {"after_restart", Kind::Text, "continue or pause"},
        {"disks", Kind::Texts, "Of erase: serials; default: all that are built in"},
        {"reason", Kind::Text, "Of erase: why; kept in the log and in the report"},
-       {"confirm_node", Kind::Text, "Of erase: the node again"}},
+       {"confirm_node", Kind::Text, "Of erase: the node again"},
+       {"driver", Kind::Text, "Of rollout: a declared driver for the one of its kind"},
+       {"change", Kind::Text, "Of rollout: a fragment of an inventory (with the verb admin)"},
+       {"canaries", Kind::Integer, "Of rollout: nodes of the first wave", false, 1, 10'000},
+       {"on_failure", Kind::Text, "Of rollout: halt or roll-back"},
+       {"on_inconclusive", Kind::Text, "Of rollout: halt or continue"},
+       {"wipe_reason", Kind::Text,
+        "Of rollout: why each disk may be wiped once (with the verb wipe)"},
+       {"rollback", Kind::Text, "Of rollout: undo this rollout, by its id"}},
       refTo("Run"), submit, 202);
   routes.back().knows_its_key = true;
   add("POST", "/runs/{id}/cancel", Verb::Run, "End it; nothing new begins", {}, refTo("Run"),

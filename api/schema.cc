@@ -344,6 +344,8 @@ json run() {
                                 {"plan_hash", kText},
                                 {"confirmation", kFlag}});
   const auto erase = object({{"disks", kTexts}, {"reason", kText}});
+  const auto rollout =
+      object({{"id", kText}, {"back", kFlag}, {"driver", kText}, {"wipe_reason", kText}});
   const auto stamp = object({{"state", kText}, {"reason", kText}, {"at", kTime}, {"by", kText}});
   const auto overridden = object({{"principal", kText},
                                   {"way", kText},
@@ -377,7 +379,8 @@ json run() {
                             {"waits_until", kTime},
                             {"unreadable", kText},
                             {"impact", planImpact()},
-                            {"erase", erase}});
+                            {"erase", erase},
+                            {"rollout", rollout}});
   return out;
 }
 

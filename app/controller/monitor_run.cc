@@ -3,6 +3,7 @@
 
 #include "app/controller/audit_export.h"
 #include "app/controller/controller.h"
+#include "app/plans/rollout_guard.h"
 #include "app/runs/run_reservations.h"
 #include "app/runs/run_work.h"
 #include "app/site/effective_cluster.h"
@@ -54,7 +55,7 @@ struct Kept {
 std::unique_ptr<lifecycle::EffectiveCluster> reloadInventory(const Options& options,
                                                              Controller& controller,
                                                              MonitorListener& listener) {
-  auto next = effectiveCluster(options);
+  auto next = servedCluster(options);
   if (!next) {
     listener.onError(next.error());
     listener.onNotice(
@@ -176,7 +177,7 @@ Result<Handover> run(const Options& options, const io::FileLock& instance, Hando
     reload_requested = false;
     TRY(rollouts, rolloutsNow(options));
     earlier.rollouts = std::move(rollouts);
-    TRY(laid, effectiveCluster(options));  // what a rollout has changed is what nodes should be
+    TRY(laid, servedCluster(options));  // what a rollout has changed is what nodes should be
     live = std::move(laid);
     return {};
   };
@@ -205,9 +206,13 @@ Result<Handover> run(const Options& options, const io::FileLock& instance, Hando
   });
   listener.onNotice(fmt::format("{} nodes, polled every {} s", cluster.nodes.size(),
                                 cluster.monitor->interval_seconds));
+  auto work = runWork(*controller, *runs, *live, listener);
+  work.may_roll_back = [&options, &controller](const lifecycle::RolloutRecord& record) {
+    return mayRollBack(options, controller->store(), record);
+  };
   return controller->run(monitorUntilRunEnds(*controller, listener, options,
                                              std::move(earlier.rollouts), std::move(kept),
-                                             runWork(*controller, *runs, cluster, listener)));
+                                             std::move(work)));
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/nodes/bmc_power.h"
 
+#include "app/runs/run_policy.h"
 #include "app/site/effective_cluster.h"
 #include "app/site/session.h"
 #include "app/site/state_folder.h"
 #include "bmc/readiness.h"
 #include "inventory/model/cluster.h"
 #include "lab/lab.h"
+
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -162,11 +165,53 @@ Result<LockedSession> openFor(const Options& options, const NodeName& node) {
   return std::move(locked);
 }
 
+/// What the inventory asks for before the node is reset by a person; empty: nothing.
+Result<std::string> askedByInventory(Session& session, const NodeName& node) {
+  const Subject subject(node);
+  lifecycle::Plan plan;
+  plan.actions.emplace_back().facet.subject = subject;
+  lifecycle::PlanImpact impact;
+  impact.actions = impact.subjects = 1;
+  impact.reset = {node};
+  TRY(facts, session.store().factsOf(subject));
+  const auto pool = std::ranges::find_if(
+      facts, [](const auto& fact) { return fact.facet.str() == lifecycle::kPoolFacet; });
+  if (pool == facts.end() || lifecycle::mayTakeJobs(pool->value)) impact.taken_out = {node};
+  const auto needed = approvalsNeeded(session.cluster(), plan, impact);
+  TRY(window, windowFor(session.cluster(), impact.taken_out, session.controller->clock().now()));
+  if (needed > 0)
+    return fmt::format("the inventory asks for {} approvals before {} is reset", needed,
+                       node.str());
+  return window.is_open ? std::string()
+                        : fmt::format("no maintenance window of pool {} is open now",
+                                      fmt::join(window.pools, ", "));
+}
+
 /// Why the command must not be given now, for a disruptive one.
-Result<void> mayDisrupt(Controller& controller, const PowerRequest& request) {
-  TRY(why, whyNot(controller.store(), request.node, request.force));
+Result<void> mayDisrupt(Session& session, const PowerRequest& request) {
+  TRY(why, whyNot(session.store(), request.node, request.force));
   if (!why.empty()) return fail(ErrorCode::Conflict, why + "; nothing was done");
-  return {};
+  if (request.command == PowerCommand::ResetBmc) return {};  // the node runs on
+  TRY(asked, askedByInventory(session, request.node));
+  if (asked.empty()) return {};
+  if (!request.override_inventory)
+    return fail(
+        ErrorCode::Denied,
+        fmt::format("{}, and a switch cannot wait for them; nothing was done. Take the node "
+                    "out by a run (muster quarantine add {} --reason …), or add --override, "
+                    "which stays a finding until somebody has seen it",
+                    asked, request.node.str()));
+  if (!request.confirmed) return {};
+  return session.store().addFinding(
+      {{Subject(request.node), FacetName("power.override")},
+       Severity::Warning,
+       fmt::format("OVERRIDE by {}: bmc power {} although {}; reason: {}", actorText(),
+                   rowOf(request.command).word, asked, request.reason),
+       "",
+       fmt::format("when you know of it: muster findings {} --clear power.override --reason …",
+                   request.node.str()),
+       session.controller->clock().now(),
+       "bmc power"});
 }
 
 }  // namespace
@@ -194,7 +239,7 @@ Result<PowerResult> powerNode(const Options& options, const PowerRequest& reques
   auto& controller = *session.controller;
   const auto& node = request.node;
   TRY(bmc, bmcOf(controller, node, request.ipmi));
-  if (row.is_disruptive) TRY_OK(mayDisrupt(controller, request));
+  if (row.is_disruptive) TRY_OK(mayDisrupt(session, request));
   const bool cuts = request.command == PowerCommand::AcCycle;
   if (request.command == PowerCommand::On || (cuts && request.confirmed))
     TRY_OK(restorePower(session, node, request.ipmi, notice));

@@ -30,6 +30,8 @@ struct PowerRequest {
   bool ipmi = false;       ///< by IPMI, although Redfish does not answer
   bool force = false;      ///< also when the node may be running jobs
   bool confirmed = false;  ///< else a disruptive command is only checked
+  /// Although the inventory asks others to agree, or the window of its pool is closed.
+  bool override_inventory = false;
 };
 
 struct PowerResult {
@@ -39,9 +41,10 @@ struct PowerResult {
   std::optional<Result<bmc::PowerState>> after;
 };
 
-/// Errors: Conflict (somebody works on the node, it may run jobs, or its firmware is written),
-/// NotFound (node, its IPMI), InvalidInput (a disruptive command without a reason), those of the
-/// BMC
+/// Errors: Denied (the inventory asks others to agree, or the window of its pool is closed: a
+/// switch cannot wait), Conflict (somebody works on the node, it may run jobs, or its firmware is
+/// written), NotFound (node, its IPMI), InvalidInput (a disruptive command without a reason), those
+/// of the BMC
 Result<PowerResult> powerNode(const Options& options, const PowerRequest& request,
                               const std::function<void(const std::string&)>& notice);
 

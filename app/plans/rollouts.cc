@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/plans/rollouts.h"
 
+#include "app/plans/rollout_guard.h"
+#include "app/runs/runs.h"
 #include "app/site/actor.h"
 #include "app/site/effective_cluster.h"
 #include "app/site/leadership.h"
@@ -107,31 +109,6 @@ Result<std::unique_ptr<lifecycle::Store>> openExistingStore(const Options& optio
 
 }  // namespace
 
-RolloutOutcome outcomeOfState(const RolloutRecord& book) {
-  switch (book.rollout().state) {
-    case RolloutState::Done:
-    case RolloutState::RolledBack:
-      return RolloutOutcome::Complete;
-    case RolloutState::Halted:
-      return RolloutOutcome::Halted;
-    case RolloutState::Running:
-    case RolloutState::Paused:
-    case RolloutState::Aborted:
-      break;
-  }
-  return RolloutOutcome::Incomplete;
-}
-
-RolloutOutcome outcomeOf(const RolloutRecord& book) {
-  using lifecycle::RolloutNodeState;
-  const auto state = book.rollout().state;
-  const bool left_out =
-      (state == RolloutState::RolledBack && book.count(RolloutNodeState::RollbackFailed) > 0) ||
-      (state == RolloutState::Done &&
-       (book.count(RolloutNodeState::Failed) > 0 || book.count(RolloutNodeState::Skipped) > 0));
-  return left_out ? RolloutOutcome::Incomplete : outcomeOfState(book);
-}
-
 RolloutRun::RolloutRun(const Options& options, std::unique_ptr<Session> session,
                        lifecycle::RolloutRecord book, lifecycle::RolloutDirection way)
     : options_(options), session_(std::move(session)), book_(std::move(book)), way_(way) {}
@@ -152,11 +129,13 @@ Result<RolloutRun> RolloutRun::draft(const Options& options, const RolloutReques
   auto& controller = *session->controller;
   if (!dry_run) TRY_OK(lifecycle::dropMerged(*session->live, controller.store()));
   TRY(facts, observe(*session, nodes));
-  TRY(book, lifecycle::draftRollout(
-                *session->live, controller.phases(), controller.store(), facts,
-                {id, controller.clock().now(), userName(), hostName(), options.command_line,
-                 source.file.string(), source.text, policy, request.wipe_reason, nodes}));
-  return RolloutRun(options, std::move(session), std::move(book), RolloutDirection::Forward);
+  TRY(drafted, lifecycle::draftWithPlan(
+                   *session->live, controller.phases(), controller.store(), facts,
+                   {id, controller.clock().now(), userName(), hostName(), options.command_line,
+                    source.file.string(), source.text, policy, request.wipe_reason, nodes}));
+  if (!dry_run) TRY_OK(requireNobodyAsked(*session, facts, drafted.plan));
+  return RolloutRun(options, std::move(session), std::move(drafted.record),
+                    RolloutDirection::Forward);
 }
 
 Result<RolloutRun> RolloutRun::resume(const Options& options, const std::string& accept_reason,
@@ -166,6 +145,7 @@ Result<RolloutRun> RolloutRun::resume(const Options& options, const std::string&
   TRY(book, RolloutRecord::current(session->store()));
   const auto accepted =
       accept_reason.empty() ? "" : fmt::format("{}: {}", actorText(), accept_reason);
+  TRY_OK(requireNobodyAskedForRest(*session, book));
   TRY(way, lifecycle::prepareResume(book, accepted));
   TRY_OK(observe(*session, nodesOf(book)));
   return RolloutRun(options, std::move(session), std::move(book), way);
@@ -187,12 +167,16 @@ Result<RolloutRun> RolloutRun::rollBack(const Options& options, const std::strin
   TRY(session, Session::open(options, std::move(live), Role::Active, progress));
   TRY(book, chosen(session->store(), id));
   TRY_OK(may(session->store()));
+  auto& controller = *session->controller;
+  TRY(facts, observe(*session, nodesOf(book)));
+  TRY(plan, lifecycle::planRollback(*session->live, controller.phases(), controller.store(), facts,
+                                    book, !wipe_reason.empty()));
+  TRY_OK(requireNobodyAsked(*session, facts, plan));
   if (!wipe_reason.empty()) {
     auto next = book.rollout();
     next.wipe_reason = wipe_reason;
     TRY_OK(book.save(std::move(next)));
   }
-  TRY_OK(observe(*session, nodesOf(book)));
   return RolloutRun(options, std::move(session), std::move(book), RolloutDirection::Back);
 }
 
@@ -229,6 +213,16 @@ Result<StoredRollout> storedRollout(const Options& options, const std::string& i
 Result<OrderedRollout> orderRollout(const Options& options, lifecycle::Order order) {
   TRY(store, openExistingStore(options));
   TRY(book, RolloutRecord::current(*store));
+  TRY(run, runOfRollout(options, book.rollout().id));
+  if (run && order != lifecycle::Order::None) {
+    TRY(runs, openRunStore(options));
+    const bool pauses = order == lifecycle::Order::Pause;
+    TRY_OK((pauses ? pauseRun : cancelRun)(*runs, run->id, localActor(), SystemClock().now()));
+    return OrderedRollout{book.rollout().id,
+                          fmt::format("run {}, which carries rollout {} out, was ordered to {}: "
+                                      "nodes under way are finished, no others start",
+                                      run->id, book.rollout().id, pauses ? "pause" : "end")};
+  }
   std::optional<io::FileLock> request;
   if (options.store.empty())
     if (auto taken = requestLock(options.state)) request.emplace(std::move(*taken));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "app/plans/progress_listener.h"
+#include "app/plans/rollout_outcome.h"
 #include "app/site/options.h"
 #include "inventory/model/node.h"
 #include "inventory/model/rollout_policy.h"
@@ -27,16 +28,6 @@ struct RolloutRequest {
   std::optional<inventory::OnInconclusive> on_inconclusive;
   std::string wipe_reason;  ///< each node's disk may be wiped once for its image; empty: it may not
 };
-
-/// How a rollout has ended, or why it does not go on.
-enum class RolloutOutcome {
-  Complete,   ///< done, or rolled back, for every node
-  Halted,     ///< a gate failed
-  Incomplete  ///< paused, aborted, under way, or some nodes were left out
-};
-RolloutOutcome outcomeOf(const lifecycle::RolloutRecord& book);
-/// The same by its state alone: a node that was left out does not count.
-RolloutOutcome outcomeOfState(const lifecycle::RolloutRecord& book);
 
 /// A rollout that this process holds, with the controller that carries it out.
 class RolloutRun {

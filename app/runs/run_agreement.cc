@@ -112,8 +112,8 @@ Result<bool> isWindowOpen(RunRows& rows, const inventory::Cluster& cluster, cons
                    run.impact ? run.impact->taken_out : std::vector<NodeName>());
 }
 
-Result<std::optional<Run>> endWaiting(RunRows& rows, const inventory::Cluster& cluster, Run run) {
-  if (!run.plan_hash.empty() && run.inventory_digest != cluster.digest) {
+Result<std::optional<Run>> endWaiting(RunRows& rows, Run run, bool is_outdated) {
+  if (!run.plan_hash.empty() && is_outdated) {
     TRY_OK(rows.move(run.id, RunState::Outdated, RunReason::InventoryChanged,
                      "the inventory has changed since the plan was made"));
     return std::optional<Run>();

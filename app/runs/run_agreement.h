@@ -20,7 +20,8 @@ Result<bool> mayGoOn(RunRows& rows, const inventory::Cluster& cluster, const std
 Result<bool> isWindowOpen(RunRows& rows, const inventory::Cluster& cluster, const std::string& id);
 /// Of a run that waits: it is outdated where the inventory has changed, and approved again when its
 /// window opens. Answers it where it may begin.
-Result<std::optional<lifecycle::Run>> endWaiting(RunRows& rows, const inventory::Cluster& cluster,
-                                                 lifecycle::Run run);
+/// `is_outdated`: isOfAnotherInventory.
+Result<std::optional<lifecycle::Run>> endWaiting(RunRows& rows, lifecycle::Run run,
+                                                 bool is_outdated);
 
 }  // namespace muster::app

@@ -2,9 +2,11 @@
 // Which run is worked on, and what orders do to it. What happens in it: run_rounds.cc.
 #include "app/runs/run_executor.h"
 
+#include "app/runs/rollout_plans.h"
 #include "app/runs/run_agreement.h"
 #include "app/runs/run_change.h"
 #include "app/runs/run_erasure.h"
+#include "app/runs/run_kinds.h"
 #include "app/runs/run_scope.h"
 #include "lifecycle/model/plan.h"
 
@@ -26,6 +28,10 @@ constexpr std::chrono::seconds kAfterTrouble{10};  ///< the store may be away
 constexpr std::array kFirst{RunState::Running,      RunState::Planning, RunState::Approved,
                             RunState::Planned,      RunState::Waiting,  RunState::Queued,
                             RunState::NeedsApproval};
+
+bool isWorkedOn(const Run& run) {
+  return run.state == RunState::Planning || run.state == RunState::Running;
+}
 
 }  // namespace
 
@@ -78,9 +84,13 @@ Async<bool> RunExecutor::step() {
 Result<std::optional<Run>> RunExecutor::next() {
   TRY(open, work_.runs.list({.open_only = true, .limit = kMaxOpenRuns}));
   std::reverse(open.begin(), open.end());
+  for (const auto& run : open)  // a person's word about what nobody works on
+    if (run.order == RunOrder::Cancel && !isWorkedOn(run) && run.unreadable.empty())
+      TRY_OK(obey(run.id));
   for (const auto state : kFirst)
     for (auto& run : open) {
-      if (run.state != state || !run.unreadable.empty()) continue;
+      const bool is_due = run.state == state && run.unreadable.empty();
+      if (!is_due || (run.order == RunOrder::Cancel && !isWorkedOn(run))) continue;
       if (memory_->begin_none && state != RunState::Running && state != RunState::Planning)
         continue;
       TRY(taken, adopt(std::move(run)));
@@ -91,11 +101,12 @@ Result<std::optional<Run>> RunExecutor::next() {
 
 Result<std::optional<Run>> RunExecutor::adopt(Run run) {
   const auto id = run.id;
-  const bool was_worked_on = run.state == RunState::Planning || run.state == RunState::Running;
+  const bool was_worked_on = isWorkedOn(run);
   if (run.state == RunState::Waiting || run.state == RunState::NeedsApproval)
-    return endWaiting(rows_, work_.cluster, std::move(run));
+    return endWaiting(rows_, run, isOfAnotherInventory(work_, run));
   if (!was_worked_on) return std::optional(std::move(run));
-  if (run.order != RunOrder::None) {
+  const bool obeys_itself = run.kind == RunKind::Rollout && run.state == RunState::Running;
+  if (run.order != RunOrder::None && !obeys_itself) {
     TRY_OK(obey(id));
     return std::optional<Run>();
   }
@@ -125,7 +136,9 @@ Task<RunOrder> RunExecutor::awaitOrder(std::string id) {
     co_await work_.clock.sleep(kRowPoll);
     rounds_.saveProgress(id);
     const auto run = work_.runs.read(id);
-    if (run && *run && (*run)->order != RunOrder::None) co_return (*run)->order;
+    if (!run || !*run) continue;
+    const auto order = (*run)->order;
+    if (!rounds_.obeys(order, (*run)->ordered_by) && order != RunOrder::None) co_return order;
   }
 }
 
@@ -143,11 +156,12 @@ Result<void> RunExecutor::giveUp(const std::string& id, const Error& error) {
 Result<void> RunExecutor::obey(const std::string& id) {
   TRY(ordered, rows_.read(id));
   TRY(taken_back, leaveErasure(work_, ordered));
+  if (ordered.order == RunOrder::Cancel) TRY_OK(abortRollout(work_, ordered, ordered.ordered_by));
   TRY(begun, openActionsOf(work_.store, ordered));
   auto obeyed = changeRun(work_.runs, id, [&](Run run, std::string& note) -> Result<Run> {
     if (run.order == RunOrder::None || isEnd(run.state)) return run;
     const bool cancels = run.order == RunOrder::Cancel;
-    const bool worked_on = run.state == RunState::Planning || run.state == RunState::Running;
+    const bool worked_on = isWorkedOn(run);
     const auto by = run.ordered_by;
     run.text = run.begun
                    ? fmt::format("{} actions were done; {} had begun and are left as they are",

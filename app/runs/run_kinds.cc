@@ -2,14 +2,17 @@
 #include "app/runs/run_kinds.h"
 
 #include "app/plans/plan.h"
+#include "app/runs/rollout_plans.h"
 #include "app/runs/run_erasure.h"
 #include "inventory/model/cluster.h"
+#include "lifecycle/rollout/effective_cluster.h"
 
 namespace muster::app {
 
 using namespace lifecycle;
 
 Result<Policy> policyFor(const RunWork& work, const Run& run) {
+  if (run.kind == RunKind::Rollout && run.rollout.back) return policyForRollback(work, run);
   if (run.kind != RunKind::Erase) return policyFor(work.cluster, run.apply.nodes, work.store);
   TRY(selected, selectedNodes(work.cluster, run.apply.nodes));
   if (selected.size() != 1)
@@ -19,9 +22,20 @@ Result<Policy> policyFor(const RunWork& work, const Run& run) {
 
 Result<Plan> planOf(const RunWork& work, const Run& run, const FactSet& facts,
                     const Policy& policy) {
+  if (run.kind == RunKind::Rollout) return planRollout(work, run, facts);
   if (run.kind != RunKind::Erase) return work.plan(facts, policy);
   TRY(planned, planErasure(work, run, facts));
   return std::move(planned.plan);
+}
+
+std::string digestFor(const RunWork& work, const Run& run) {
+  return run.kind == RunKind::Rollout && work.live ? work.live->declaredDigest()
+                                                   : work.cluster.digest;
+}
+
+bool isOfAnotherInventory(const RunWork& work, const Run& run) {
+  if (run.kind == RunKind::Rollout && run.begun) return false;
+  return run.inventory_digest != digestFor(work, run);
 }
 
 }  // namespace muster::app

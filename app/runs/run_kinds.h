@@ -13,4 +13,10 @@ Result<lifecycle::Policy> policyFor(const RunWork& work, const lifecycle::Run& r
 Result<lifecycle::Plan> planOf(const RunWork& work, const lifecycle::Run& run,
                                const lifecycle::FactSet& facts, const lifecycle::Policy& policy);
 
+/// What its plan counts as made from.
+std::string digestFor(const RunWork& work, const lifecycle::Run& run);
+/// Whether its plan is void because the inventory is another one by now. A rollout that has begun
+/// goes on: what is edited outranks its change (lifecycle/rollout/overlay.h).
+bool isOfAnotherInventory(const RunWork& work, const lifecycle::Run& run);
+
 }  // namespace muster::app

@@ -2,6 +2,7 @@
 #include "app/runs/run_planning.h"
 
 #include "app/plans/plan_impact.h"
+#include "app/runs/rollout_plans.h"
 #include "app/runs/run_erasure.h"
 #include "app/runs/run_kinds.h"
 #include "app/runs/run_scope.h"
@@ -33,7 +34,11 @@ Async<RunRound> lookAt(RunWork& work, Run run) {
 Async<std::optional<Plan>> makePlan(RunWork& work, RunRows& rows, RunMemory& memory, Run run) {
   const auto id = run.id;
   const auto& meant = run.apply.inventory;
-  const bool is_another = !meant.empty() && meant != work.cluster.digest;
+  bool is_another = !meant.empty() && meant != work.cluster.digest;
+  if (run.kind == RunKind::Rollout) {  // its change is laid when the inventory is read
+    const auto known = isChangeKnown(work, run);
+    if (known) is_another = is_another || !*known;  // one that does not fit is told below
+  }
   if (is_another && work.read_inventory && memory.read_again_for.insert(id).second) {
     memory.begin_none = true;  // the next executor, with the inventory as it is then, plans it
     work.read_inventory();
@@ -55,7 +60,8 @@ Async<std::optional<Plan>> makePlan(RunWork& work, RunRows& rows, RunMemory& mem
     co_return std::optional<Plan>();
   }
   const auto& plan = round->plan;
-  if (const auto within = requireWithinLimits(round->impact); !within) {
+  const bool has_waves = run.kind == RunKind::Rollout;  // each within the limits
+  if (const auto within = requireWithinLimits(round->impact); !within && !has_waves) {
     CO_TRY_OK(rows.move(id, RunState::Failed, RunReason::LimitsExceeded, within.error().text(),
                         [&](Run& row) { notePlan(row, plan, round->impact, work.clock.now()); }));
     co_return std::optional<Plan>();
@@ -67,6 +73,7 @@ Async<std::optional<Plan>> makePlan(RunWork& work, RunRows& rows, RunMemory& mem
                 [&](Run& row) {
                   notePlan(row, plan, round->impact, work.clock.now());
                   row.erase.request = round->erase_request;
+                  row.inventory_digest = digestFor(work, row);
                 }));
   co_return std::optional(plan);
 }

@@ -6,6 +6,7 @@
 #include "app/runs/run_erasure.h"
 #include "app/runs/run_kinds.h"
 #include "app/runs/run_planning.h"
+#include "app/runs/run_rollout.h"
 #include "app/runs/run_scope.h"
 #include "inventory/model/cluster.h"
 
@@ -25,10 +26,19 @@ constexpr std::chrono::minutes kFactsAreFresh{2};
 
 }  // namespace
 
+RunRounds::RunRounds(RunWork& work, RunRows& rows, RunMemory& memory)
+    : work_(work),
+      rows_(rows),
+      memory_(memory),
+      rollout_(std::make_unique<RolloutWork>(work, rows)) {}
+RunRounds::~RunRounds() = default;
+
+bool RunRounds::obeys(RunOrder order, const std::string& by) { return rollout_->obeys(order, by); }
+
 Async<void> RunRounds::carryOut(Run run) {
   const auto id = run.id;
   if (run.state == RunState::Running) {
-    auto rounds = goOn(std::move(run), std::nullopt);
+    auto rounds = goOn(std::move(run), std::nullopt, false);
     auto went_on = co_await std::move(rounds);
     co_return went_on;
   }
@@ -54,7 +64,7 @@ Async<void> RunRounds::begin(Run run) {
   const bool asks = run.impact && hasSomethingToAsk(*run.impact);
   if (!isAgreed(run) && (asks || run.approvals_needed > 0))
     co_return std::unexpected(Error(ErrorCode::Denied, "nobody has agreed to its plan"));
-  if (run.inventory_digest != work_.cluster.digest) {
+  if (isOfAnotherInventory(work_, run)) {
     CO_TRY_OK(rows_.move(id, RunState::Outdated, RunReason::InventoryChanged,
                          "the inventory has changed since the plan was made"));
     co_return Result<void>();
@@ -91,12 +101,17 @@ Async<void> RunRounds::begin(Run run) {
   }
   CO_TRY(running, rows_.move(id, RunState::Running, RunReason::None, "", noteAgreement));
   memory_.begun.insert(id);
-  auto rounds = goOn(std::move(running), std::move(plan));
+  auto rounds = goOn(std::move(running), std::move(plan), true);
   auto went = co_await std::move(rounds);
   co_return went;
 }
 
-Async<void> RunRounds::goOn(Run run, std::optional<Plan> first) {
+Async<void> RunRounds::goOn(Run run, std::optional<Plan> first, bool resumed) {
+  if (run.kind == RunKind::Rollout) {
+    auto rolling = rollout_->carryOut(std::move(run), resumed);
+    auto rolled = co_await std::move(rolling);
+    co_return rolled;
+  }
   auto work = run.kind == RunKind::Erase
                   ? eraseDisks(work_, rows_, std::move(run),
                                [this](Run row, Plan plan) {
@@ -201,6 +216,7 @@ Async<void> RunRounds::converge(Run run, std::optional<Plan> first) {
 }
 
 void RunRounds::saveProgress(const std::string& id) {
+  rollout_->saveProgress(id);
   if (done_now_ == done_saved_) return;
   const auto saved = changeRun(work_.runs, id, [this](Run run, std::string&) -> Result<Run> {
     run.progress = before_;

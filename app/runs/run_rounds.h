@@ -11,6 +11,10 @@
 #include <set>
 #include <string>
 
+namespace muster::lifecycle {
+class EffectiveCluster;
+class RolloutRecord;
+}  // namespace muster::lifecycle
 namespace muster::provision {
 class Erasures;
 }
@@ -42,31 +46,40 @@ struct RunWork {
   std::function<void(const std::string&)> notice = {};  ///< for the operator of this process
   std::function<void()> read_inventory = {};            ///< asks for it: another executor follows
   provision::Erasures* erasures = nullptr;              ///< null: it cannot erase
+  lifecycle::EffectiveCluster* live = nullptr;          ///< `cluster`; null: it cannot roll out
+  const lifecycle::Phases* phases = nullptr;            ///< likewise
+  /// Whether it may be undone now, by the inventory as it is declared. Errors: says why not
+  std::function<Result<void>(const lifecycle::RolloutRecord&)> may_roll_back = {};
 };
+
+class RolloutWork;
 
 class RunRounds {
  public:
   /// All are borrowed.
-  RunRounds(RunWork& work, RunRows& rows, RunMemory& memory)
-      : work_(work), rows_(rows), memory_(memory) {}
+  RunRounds(RunWork& work, RunRows& rows, RunMemory& memory);
+  ~RunRounds();
   RunRounds(const RunRounds&) = delete;
 
   /// From the state that it is in, as far as it goes without people. May be dropped anywhere.
   /// Errors: of the store, and what ends the run or is tried again (RunRows::endWith)
   Async<void> carryOut(lifecycle::Run run);
+  /// Whether what is under way obeys the order by itself, and needs not to be dropped.
+  bool obeys(lifecycle::RunOrder order, const std::string& by);
   /// What is done so far goes to the row.
   void saveProgress(const std::string& id);
 
  private:
   Async<void> begin(lifecycle::Run run);
   /// Of a run that is agreed to and begun.
-  Async<void> goOn(lifecycle::Run run, std::optional<lifecycle::Plan> first);
+  Async<void> goOn(lifecycle::Run run, std::optional<lifecycle::Plan> first, bool resumed);
   Async<void> converge(lifecycle::Run run, std::optional<lifecycle::Plan> first);
   Async<lifecycle::ApplyReport> apply(lifecycle::Run run, lifecycle::Plan plan);
 
   RunWork& work_;
   RunRows& rows_;
   RunMemory& memory_;
+  std::unique_ptr<RolloutWork> rollout_;
   std::optional<lifecycle::Plan> made_;  ///< just now, for the run `made_for_`
   std::string made_for_;
   std::set<std::string> action_ids_;  ///< of the plan that is carried out

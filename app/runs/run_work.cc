@@ -2,13 +2,25 @@
 #include "app/runs/run_work.h"
 
 #include "app/controller/monitor_run.h"
+#include "app/runs/rollout_plans.h"
+#include "app/site/effective_cluster.h"
+#include "lifecycle/rollout/effective_cluster.h"
 #include "provision/storage/erase.h"
 
 namespace muster::app {
 
+Result<std::unique_ptr<lifecycle::EffectiveCluster>> servedCluster(const Options& options) {
+  TRY(live, effectiveCluster(options));
+  if (!storeExists(options)) return std::move(live);
+  TRY(store, lifecycle::openStore(options.storeUrl()));
+  TRY(runs, lifecycle::openRuns(options.storeUrl()));
+  TRY_OK(layRolloutRuns(*live, *runs, *store));
+  return std::move(live);
+}
+
 RunWork runWork(Controller& controller, lifecycle::RunStore& runs,
-                const inventory::Cluster& cluster, MonitorListener& listener) {
-  return {cluster,
+                lifecycle::EffectiveCluster& live, MonitorListener& listener) {
+  return {live.cluster(),
           runs,
           controller.store(),
           controller.engine(),
@@ -23,7 +35,9 @@ RunWork runWork(Controller& controller, lifecycle::RunStore& runs,
           },
           [&listener](const std::string& text) { listener.onNotice(text); },
           [] { requestReload(); },
-          &controller.erasures()};
+          &controller.erasures(),
+          &live,
+          &controller.phases()};
 }
 
 }  // namespace muster::app

@@ -9,8 +9,11 @@ namespace muster::app {
 
 class MonitorListener;
 
+/// With what rollouts have changed, and the changes of those that wait to begin.
+Result<std::unique_ptr<lifecycle::EffectiveCluster>> servedCluster(const Options& options);
+
 /// All are borrowed.
 RunWork runWork(Controller& controller, lifecycle::RunStore& runs,
-                const inventory::Cluster& cluster, MonitorListener& listener);
+                lifecycle::EffectiveCluster& live, MonitorListener& listener);
 
 }  // namespace muster::app

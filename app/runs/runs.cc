@@ -7,6 +7,7 @@
 #include "base/io/crypto.h"
 #include "base/printable.h"
 #include "inventory/parse/hostlist.h"
+#include "lifecycle/rollout/freeze.h"
 
 #include <algorithm>
 #include <set>
@@ -49,7 +50,9 @@ Result<Run> ordered(Run run, RunOrder order, const RunActor& actor, WallTime now
   const bool cancels = order == RunOrder::Cancel;
   const auto verb = toString(order);
   if (isEnd(run.state)) return fail(over(run, verb));
-  if (!isWorkedOn(run)) {
+  // The waves of a rollout that has begun are ended by whoever serves the site, before its run is.
+  const bool has_waves = cancels && run.kind == RunKind::Rollout && run.begun;
+  if (!isWorkedOn(run) && !has_waves) {
     if (!cancels && run.state == RunState::Paused) return run;
     note = fmt::format("run {}: {} by {}", run.id, cancels ? "cancelled" : "paused", who(actor));
     return changed(std::move(run), cancels ? RunState::Cancelled : RunState::Paused,
@@ -112,6 +115,35 @@ Result<void> checkErasure(const Run& run) {
   return {};
 }
 
+Result<void> checkRollout(const Run& run) {
+  if (run.kind != RunKind::Rollout) return {};
+  const auto& asked = run.rollout;
+  if (asked.back)
+    return asked.id.empty() ? fail(ErrorCode::InvalidInput, "say which rollout is to be undone")
+                            : Result<void>();
+  if (asked.change.empty() == asked.driver.empty())
+    return fail(ErrorCode::InvalidInput,
+                "say what changes, in one way: a change or a driver; nothing was done");
+  if (run.apply.nodes.empty())
+    return fail(ErrorCode::InvalidInput, "a rollout names its nodes; nothing was done");
+  if (asked.change.size() > kMaxRolloutChangeBytes)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("a change has at most {} bytes", kMaxRolloutChangeBytes));
+  const auto is_one_of = [](const std::string& word, std::string_view other) {
+    return word.empty() || word == "halt" || word == other;
+  };
+  if (!is_one_of(asked.on_failure, "roll-back") || !is_one_of(asked.on_inconclusive, "continue"))
+    return fail(ErrorCode::InvalidInput,
+                "\"on_failure\" is halt or roll-back, \"on_inconclusive\" halt or continue");
+  return {};
+}
+
+/// But for the id, which is made anew.
+bool isSameRollout(RolloutParams a, const RolloutParams& b) {
+  if (!b.back) a.id = b.id;
+  return a == b;
+}
+
 /// What was asked for, without what planning has added.
 bool isSameErasure(const EraseParams& a, const EraseParams& b) {
   return a.disks == b.disks && a.reason == b.reason;
@@ -154,11 +186,14 @@ Result<Run> submitRun(RunStore& runs, const RunRequest& request, const RunActor&
   run.kind = request.kind;
   run.apply = request.apply;
   run.erase = request.erase;
+  run.rollout = request.rollout;
+  if (run.kind == RunKind::Rollout && !run.rollout.back) run.rollout.id = newRolloutId();
   if (!run.apply.nodes.empty()) {
     TRY(names, inventory::expandHostlist(run.apply.nodes));
     run.apply.nodes = inventory::foldHostlist(std::move(names));
   }
   TRY_OK(checkErasure(run));
+  TRY_OK(checkRollout(run));
   run.asked_by = actor;
   run.asked_at = now;
   run.after_restart = request.after_restart;
@@ -170,7 +205,8 @@ Result<Run> submitRun(RunStore& runs, const RunRequest& request, const RunActor&
   const auto wanted = run.apply;
   TRY(stored, runs.add(std::move(run), note));
   if (stored.apply != wanted || !isSameErasure(stored.erase, request.erase) ||
-      stored.kind != request.kind || stored.after_restart != request.after_restart)
+      !isSameRollout(stored.rollout, request.rollout) || stored.kind != request.kind ||
+      stored.after_restart != request.after_restart)
     return fail(ErrorCode::Conflict,
                 fmt::format("the idempotency key was used for another request, run {}", stored.id));
   return std::move(stored);
@@ -197,11 +233,13 @@ Result<RunEvents> followRun(RunStore& runs, Store& store, const std::string& id,
   out.next = std::max(after, out.run.first_event - 1);
   const bool is_over = isEnd(out.run.state);
   const auto own = std::string(kRunEventPrefix) + id;
+  const bool is_rollout = out.run.kind == RunKind::Rollout;
   TRY(read, store.events(out.next, limit, nullptr));
   // A large run has many nodes, and is asked after several times a second while nothing happens.
   std::set<Subject> subjects{Subject::cluster()};
-  const bool has_work =
-      std::any_of(read.begin(), read.end(), [](const Event& event) { return isWork(event.kind); });
+  const bool has_work = std::any_of(read.begin(), read.end(), [&](const Event& event) {
+    return isWork(event.kind) || (is_rollout && event.kind == EventKind::Note);
+  });
   if (has_work && !out.run.subjects.empty()) {
     TRY(names, inventory::expandHostlist(out.run.subjects));
     for (const auto& name : names) subjects.insert(Subject(NodeName(name)));
@@ -209,7 +247,10 @@ Result<RunEvents> followRun(RunStore& runs, Store& store, const std::string& id,
   for (auto& event : read) {
     if (is_over && event.sequence > out.run.last_event) break;
     out.next = event.sequence;
-    if (event.action_id == own || (isWork(event.kind) && subjects.contains(event.subject)))
+    const bool is_told =
+        is_rollout && event.kind == EventKind::Note && subjects.contains(event.subject);
+    if (event.action_id == own || is_told ||
+        (isWork(event.kind) && subjects.contains(event.subject)))
       out.events.push_back(std::move(event));
   }
   out.ended = is_over && (out.next >= out.run.last_event || read.size() < limit);

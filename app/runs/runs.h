@@ -24,6 +24,7 @@ struct RunRequest {
   lifecycle::RunKind kind = lifecycle::RunKind::Apply;
   lifecycle::ApplyParams apply;
   lifecycle::EraseParams erase = {};
+  lifecycle::RolloutParams rollout = {};  ///< without `back`: a new id is made
   lifecycle::AfterRestart after_restart = lifecycle::AfterRestart::Continue;
   std::string idempotency_key;  ///< empty: none
 };

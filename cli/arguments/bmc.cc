@@ -22,6 +22,9 @@ void addPowerAndBoot(CLI::App& group, Invocation& call) {
   power.add_option("--confirm", args.confirm, "Repeat the node's name to do it");
   power.add_option("--reason", args.reason, "Why; recorded in the log");
   power.add_flag("--force", args.force, "Also when the node may be running jobs");
+  power.add_flag("--override", args.override_inventory,
+                 "Also when the inventory asks others to agree first, or no maintenance window of "
+                 "its pool is open; stays a finding until it is cleared");
   power.add_flag("--ipmi", args.ipmi,
                  "Use IPMI when Redfish does not answer: muster cannot see then whether firmware "
                  "is being written");

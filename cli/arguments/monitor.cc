@@ -103,6 +103,10 @@ void addRolloutCommands(CLI::App& app, Invocation& call) {
                   "What to do while the measurements do not show whether nodes became slower")
       ->check(CLI::IsMember({"halt", "continue"}));
   refuseOldOption(start, "--when-unclear", "--on-inconclusive (halt, continue)");
+  constexpr const char* kDirect =
+      "Carry it out in this process, although a monitor serves the site: the monitor waits "
+      "meanwhile";
+  start.add_flag("--direct", call.options.direct, kDirect);
   auto [status_command, status_args] = addCommand(
       group, "status", "Show how far a rollout is, and why it does not go on", call, rolloutStatus);
   addCommand(group, "pause", "Finish the nodes in progress, start no others", call, rolloutPause);
@@ -116,6 +120,7 @@ void addRolloutCommands(CLI::App& app, Invocation& call) {
                     "Continue although the wave's gate failed, and why; recorded in the journal");
   auto [back, back_args] =
       addCommand(group, "rollback", "Revert the nodes that were changed", call, rolloutRollback);
+  back.add_flag("--direct", call.options.direct, kDirect);
   for (auto& [command, id] : {std::pair<CLI::App&, std::string&>(status_command, status_args.id),
                               std::pair<CLI::App&, std::string&>(back, back_args.id)})
     command.add_option("--id", id, "Which rollout; default: the newest");

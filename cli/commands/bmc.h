@@ -15,6 +15,7 @@ int bmcShow(const app::Options& options, const NodesArgs& args);
 struct BmcPowerArgs {
   std::string node, action, confirm, reason;
   bool ipmi = false, force = false;
+  bool override_inventory = false;  ///< approvals and windows
 };
 int bmcPower(const app::Options& options, const BmcPowerArgs& args);
 struct BmcBootArgs {

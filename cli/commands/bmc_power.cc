@@ -53,10 +53,10 @@ int bmcPower(const app::Options& options, const BmcPowerArgs& args) {
         Error(ErrorCode::InvalidInput,
               fmt::format("--confirm {} is not the name of the node, {}; nothing was done",
                           args.confirm, args.node)));
-  const auto done = app::powerNode(
-      options,
-      {NodeName(args.node), *command, args.reason, args.ipmi, args.force, !args.confirm.empty()},
-      [](const std::string& text) { std::cerr << text << '\n'; });
+  const auto done = app::powerNode(options,
+                                   {NodeName(args.node), *command, args.reason, args.ipmi,
+                                    args.force, !args.confirm.empty(), args.override_inventory},
+                                   [](const std::string& text) { std::cerr << text << '\n'; });
   if (!done) return report(done.error());
   if (!done->after)
     std::cout << checkedText(args, app::rowOf(*command), *done);

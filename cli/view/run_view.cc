@@ -92,6 +92,11 @@ std::string runText(const Run& run) {
   line("asked by", fmt::format("{}@{} ({}) at {}", run.asked_by.principal, run.asked_by.address,
                                run.asked_by.way, toString(run.asked_at)));
   line("command", run.apply.command);
+  if (run.kind == lifecycle::RunKind::Erase) line("reason", run.erase.reason);
+  if (run.kind == lifecycle::RunKind::Rollout)
+    line("rollout",
+         fmt::format("{}{}{}", run.rollout.id, run.rollout.back ? ", undone" : "",
+                     run.rollout.driver.empty() ? "" : ", driver " + run.rollout.driver));
   line("after restart", std::string(toString(run.after_restart)));
   line("plan", run.plan_hash);
   for (const auto& approval : run.approvals)

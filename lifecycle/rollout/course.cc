@@ -22,6 +22,7 @@ void RolloutCourse::readOrders() {
     order = std::move(*given);
   else if (!error)
     error = given.error();
+  (void)mayBegin({});
 }
 
 }  // namespace muster::lifecycle

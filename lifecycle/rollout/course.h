@@ -28,6 +28,10 @@ struct RolloutServices {  // borrowed
   Clock& clock;
   EventSink sink;
   LeafSwitchesOf leaves;
+  Worker worker = {};  ///< for whom the engine works
+  /// Why no node, or not this one, is begun now; empty: it may. What is under way is finished, then
+  /// the rollout is paused. An empty name: whatever the node.
+  std::function<std::string(const NodeName&)> hold = {};
 };
 
 struct RolloutCourse {
@@ -36,12 +40,20 @@ struct RolloutCourse {
   std::optional<Window> window;  ///< once it runs
   std::set<NodeName> under_way;
   GivenOrder order;
+  std::string held;         ///< what RolloutServices::hold has said
   std::string stop_reason;  ///< why no more nodes start
   std::optional<Error> error;
   std::optional<std::chrono::steady_clock::time_point> no_room_since;
 
   void readOrders();
-  bool stopped() const { return error || order.order != Order::None || !stop_reason.empty(); }
+  bool stopped() const {
+    return error || order.order != Order::None || !held.empty() || !stop_reason.empty();
+  }
+  /// Whether the node may be begun; if not, nothing more is.
+  bool mayBegin(const NodeName& node) {
+    if (held.empty() && services.hold) held = services.hold(node);
+    return held.empty();
+  }
   bool isDeclared(const NodeName& node) const {
     return services.effective.cluster().findNode(node) != nullptr;
   }

@@ -59,6 +59,11 @@ void EffectiveCluster::add(const std::string& rollout, inventory::Change change)
   layers_.push_back({rollout, std::move(digest), std::move(change)});
 }
 
+bool EffectiveCluster::knows(const std::string& rollout) const {
+  return std::any_of(layers_.begin(), layers_.end(),
+                     [&rollout](const Layer& layer) { return layer.rollout == rollout; });
+}
+
 inventory::Node* EffectiveCluster::find(const NodeName& node) {
   auto found = std::lower_bound(cluster_.nodes.begin(), cluster_.nodes.end(), node,
                                 [](const inventory::Node& a, const NodeName& b) {
@@ -106,6 +111,11 @@ std::string EffectiveCluster::markOf(const inventory::Node& node,
   for (const auto& layer : layers_)
     if (rollouts.contains(layer.rollout)) text += " " + layer.digest;
   return io::sha256Hex(text);
+}
+
+bool EffectiveCluster::has(const std::string& rollout, const NodeName& node) const {
+  const auto found = changed_.find(node);
+  return found != changed_.end() && found->second.contains(rollout);
 }
 
 void EffectiveCluster::change(const std::string& rollout, const NodeName& node) {

@@ -36,11 +36,15 @@ class EffectiveCluster {
   /// Makes a change known; no node is changed yet. Changes lie on each other in the order in which
   /// they are added.
   void add(const std::string& rollout, inventory::Change change);
+  /// Whether add() was told of it.
+  bool knows(const std::string& rollout) const;
   /// Whether the change would make a difference to the node's declaration; none to a node that the
   /// inventory does not know.
   bool affects(const std::string& rollout, const NodeName& node) {
     return cluster_.findNode(node) && &profileWith(rollout, node) != &profileWithout(rollout, node);
   }
+  /// Whether the node has the change now.
+  bool has(const std::string& rollout, const NodeName& node) const;
   void change(const std::string& rollout, const NodeName& node);
   void revert(const std::string& rollout, const NodeName& node);
   /// The node's profile with and without this rollout.

@@ -35,6 +35,26 @@ class AllChanged {
   const std::vector<NodeName>& nodes_;
 };
 
+/// All of these nodes that have the change, without it, for as long as it lives.
+class AllReverted {
+ public:
+  AllReverted(EffectiveCluster& effective, std::string id, const std::vector<NodeName>& nodes)
+      : live_(effective), id_(std::move(id)) {
+    for (const auto& node : nodes)
+      if (live_.has(id_, node)) nodes_.push_back(node);
+    for (const auto& node : nodes_) live_.revert(id_, node);
+  }
+  ~AllReverted() {
+    for (const auto& node : nodes_) live_.change(id_, node);
+  }
+  AllReverted(const AllReverted&) = delete;
+
+ private:
+  EffectiveCluster& live_;
+  std::string id_;
+  std::vector<NodeName> nodes_;
+};
+
 std::vector<std::string> whatStays(EffectiveCluster& effective, const std::string& id,
                                    const std::vector<NodeName>& nodes) {
   std::map<std::string, std::vector<std::string>> said;
@@ -102,7 +122,7 @@ std::vector<std::string> beyondFrozen(const Plan& plan, const FrozenNode* frozen
   return out;
 }
 
-Result<RolloutRecord> draftRollout(EffectiveCluster& effective, const Phases& phases, Store& store,
+Result<RolloutDraft> draftWithPlan(EffectiveCluster& effective, const Phases& phases, Store& store,
                                    const FactSet& facts, RolloutRequest request) {
   TRY_OK(RolloutRecord::noneIsOpen(store));
   std::vector<NodeName> concerned;
@@ -132,9 +152,11 @@ Result<RolloutRecord> draftRollout(EffectiveCluster& effective, const Phases& ph
   }
   std::map<NodeName, FrozenNode> frozen;
   std::map<NodeName, NodeProgress> progress;
+  Plan frozen_plan;
   {
     const AllChanged changed(effective, request.id, concerned);
     TRY(plan, makePlan(effective.cluster(), facts, policy, phases));
+    frozen_plan = plan;
     rollout.plan_hash = plan.hash();
     for (const auto& action : plan.actions) {
       if (action.facet.subject.isCluster())
@@ -172,7 +194,37 @@ Result<RolloutRecord> draftRollout(EffectiveCluster& effective, const Phases& ph
                 fmt::format("no node can go; {}: {}", skipped->first.str(), skipped->second.why));
   rollout.waves = makeWaves(effective.cluster(), going, request.policy);
   rollout.irreversible = whatStays(effective, request.id, going);
-  return RolloutRecord::draft(store, std::move(rollout), std::move(frozen), std::move(progress));
+  return RolloutDraft{
+      RolloutRecord::draft(store, std::move(rollout), std::move(frozen), std::move(progress)),
+      std::move(frozen_plan)};
+}
+
+Result<RolloutRecord> draftRollout(EffectiveCluster& effective, const Phases& phases, Store& store,
+                                   const FactSet& facts, RolloutRequest request) {
+  TRY(drafted, draftWithPlan(effective, phases, store, facts, std::move(request)));
+  return std::move(drafted.record);
+}
+
+Result<Plan> planRollback(EffectiveCluster& effective, const Phases& phases, Store& store,
+                          const FactSet& facts, const RolloutRecord& record, bool may_wipe) {
+  std::vector<NodeName> nodes;
+  std::set<Subject> only;
+  for (const auto& [node, progress] : record.progress()) {
+    const bool goes_back = isChanged(record.rollout(), progress.state) ||
+                           progress.state == RolloutNodeState::Returning ||
+                           progress.state == RolloutNodeState::RollbackFailed;
+    if (!goes_back || !effective.cluster().findNode(node)) continue;
+    nodes.push_back(node);
+    only.insert(Subject(node));
+  }
+  if (nodes.empty())
+    return fail(ErrorCode::Conflict, fmt::format("rollout {} has changed no node: there is nothing "
+                                                 "to roll back",
+                                                 record.rollout().id));
+  TRY(policy, policyOf(store, only));
+  if (may_wipe) policy.wipe_allowed.insert(nodes.begin(), nodes.end());
+  const AllReverted reverted(effective, record.rollout().id, nodes);
+  return makePlan(effective.cluster(), facts, policy, phases);
 }
 
 Result<RolloutRecord> freezeRollout(EffectiveCluster& effective, const Phases& phases, Store& store,

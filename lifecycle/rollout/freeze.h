@@ -32,12 +32,23 @@ std::string newRolloutId();
 /// InvalidInput (it concerns no node; all are blocked), Conflict (another rollout is open; the
 /// cluster itself has work
 ///         left), those of makePlan and of the store
+struct RolloutDraft {
+  RolloutRecord record;
+  Plan plan;  ///< of all nodes at once, as if they had the change
+};
+Result<RolloutDraft> draftWithPlan(EffectiveCluster& effective, const Phases& phases, Store& store,
+                                   const FactSet& facts, RolloutRequest request);
 Result<RolloutRecord> draftRollout(EffectiveCluster& effective, const Phases& phases, Store& store,
                                    const FactSet& facts, RolloutRequest request);
 
 /// The same, written down.
 Result<RolloutRecord> freezeRollout(EffectiveCluster& effective, const Phases& phases, Store& store,
                                     const FactSet& facts, RolloutRequest request);
+
+/// What undoing it would do to all its changed nodes at once; nothing is written, and each has its
+/// change again afterwards. `may_wipe`: an earlier image may be written over this one.
+Result<Plan> planRollback(EffectiveCluster& effective, const Phases& phases, Store& store,
+                          const FactSet& facts, const RolloutRecord& record, bool may_wipe);
 
 /// Numbers of the node that were seen since `since`: in its facts' evidence, and how long its
 /// system took to start. Errors: those of the store

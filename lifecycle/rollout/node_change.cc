@@ -235,7 +235,8 @@ Async<std::string> NodeChange::converge(NodeName node, std::optional<Plan> plan)
         co_return std::string();
     }
     auto apply = course_.services.engine.apply(
-        *std::exchange(plan, std::nullopt));  // an empty plan still closes open intents
+        *std::exchange(plan, std::nullopt),  // an empty plan still closes open intents
+        course_.services.worker);
     CO_TRY(report, co_await std::move(apply));
     if (!report.ok()) co_return problemsOf(report);
     if (report.held > 0) {

@@ -45,20 +45,14 @@ Async<void> RolloutRunner::forward() {
     left_pool_.clear();
     if (rollout.soak_until) {
       CO_TRY_OK(co_await soak());
-      if (course_.order.order == Order::Pause)
-        co_return end(RolloutState::Paused, {"paused by " + course_.order.by});
-      if (course_.order.order == Order::Abort)
-        co_return end(RolloutState::Aborted, {"aborted by " + course_.order.by});
+      if (isOrderedToStop()) co_return stop();
       CO_TRY_OK(gate());
       continue;
     }
     course_.note(fmt::format("wave '{}', {} of {}: {} nodes", wave.name, rollout.wave + 1,
                              rollout.waves.size(), wave.nodes.size()));
     CO_TRY_OK(co_await runNodes(wave.nodes));
-    if (course_.order.order == Order::Pause)
-      co_return end(RolloutState::Paused, {"paused by " + course_.order.by});
-    if (course_.order.order == Order::Abort)
-      co_return end(RolloutState::Aborted, {"aborted by " + course_.order.by});
+    if (isOrderedToStop()) co_return stop();
     CO_TRY_OK(gate());
   }
   co_return Result<void>();
@@ -159,10 +153,7 @@ Async<void> RolloutRunner::back() {
     if (progress.state == RolloutNodeState::Untouched)
       course_.services.effective.revert(course_.record.rollout().id, node);
   CO_TRY_OK(co_await runNodes(std::move(nodes)));
-  if (course_.order.order == Order::Pause)
-    co_return end(RolloutState::Paused, {"paused by " + course_.order.by});
-  if (course_.order.order == Order::Abort)
-    co_return end(RolloutState::Aborted, {"aborted by " + course_.order.by});
+  if (isOrderedToStop()) co_return stop();
   auto reasons = course_.record.rollout().reasons;
   if (!course_.stop_reason.empty()) {
     reasons.push_back(course_.stop_reason);
@@ -174,6 +165,18 @@ Async<void> RolloutRunner::back() {
   for (const auto& stays : course_.record.rollout().irreversible)
     reasons.push_back("not rolled back: " + stays);
   co_return end(RolloutState::RolledBack, std::move(reasons));
+}
+
+bool RolloutRunner::isOrderedToStop() const {
+  return course_.order.order != Order::None || !course_.held.empty();
+}
+
+Result<void> RolloutRunner::stop() {
+  if (course_.order.order == Order::Abort)
+    return end(RolloutState::Aborted, {"aborted by " + course_.order.by});
+  if (course_.order.order == Order::Pause)
+    return end(RolloutState::Paused, {"paused by " + course_.order.by});
+  return end(RolloutState::Paused, {course_.held});
 }
 
 Result<void> RolloutRunner::end(RolloutState state, std::vector<std::string> reasons) {
@@ -259,6 +262,7 @@ RolloutRunner::Pick RolloutRunner::pick() {
       if (why.empty()) why = std::move(not_now);
       continue;
     }
+    if (!left_half_way && !course_.mayBegin(*node)) return {};
     const Pick picked{Next::Go, *node};
     queue_.erase(node);
     course_.under_way.insert(picked.node);

@@ -44,6 +44,8 @@ class RolloutRunner {
   Task<void> runNode(NodeName node);
 
   Result<void> gate();
+  bool isOrderedToStop() const;
+  Result<void> stop();
   Result<void> end(RolloutState state, std::vector<std::string> reasons);
 
   RolloutCourse course_;

@@ -24,10 +24,12 @@ inline constexpr std::size_t kCutRunTextBytes = kMaxRunTextBytes / 4;
 inline constexpr std::size_t kMaxIdempotencyKeyBytes = 255;
 inline constexpr std::size_t kMaxErasedDisks = 256;
 inline constexpr std::size_t kMaxIssuers = 16;  ///< persons who have seen one token
+inline constexpr std::size_t kMaxRolloutChangeBytes = 1u << 20;
 
 enum class RunKind {
   Apply,
-  Erase  ///< the disks of one node, for good
+  Erase,   ///< the disks of one node, for good
+  Rollout  ///< a change in waves, or its undoing
 };
 std::string_view toString(RunKind kind);
 std::optional<RunKind> parseRunKind(std::string_view text);
@@ -75,6 +77,8 @@ enum class RunReason {
   InventoryChanged,    ///< after the plan was made
   OutsideWindow,       ///< its pools' maintenance windows are closed
   NoCommonWindow,      ///< they are never open together
+  RolloutHalted,       ///< a gate of it failed
+  RolledBack,          ///< a gate of it failed, and its policy has undone it
   PlanGrew,            ///< a later round would disturb more than was agreed to
   Unreadable           ///< its row cannot be read by this muster
 };
@@ -124,6 +128,20 @@ struct EraseParams {
   friend bool operator==(const EraseParams&, const EraseParams&) = default;
 };
 
+/// Of RunKind::Rollout, over the nodes of ApplyParams.
+struct RolloutParams {
+  std::string id;               ///< of the rollout
+  bool back = false;            ///< undo it; nothing of what follows but wipe_reason
+  std::string change;           ///< a fragment of an inventory; or
+  std::string driver;           ///< a declared driver, in place of the one of its kind
+  std::string change_file;      ///< where relative paths of the change start
+  std::size_t canaries = 0;     ///< 0: as the change declares
+  std::string on_failure;       ///< "halt", "roll-back"; empty: as the change declares
+  std::string on_inconclusive;  ///< "halt", "continue"; empty: likewise
+  std::string wipe_reason;      ///< each node's disk may be wiped once; empty: it may not
+  friend bool operator==(const RolloutParams&, const RolloutParams&) = default;
+};
+
 /// Somebody said yes to one plan.
 struct RunApproval {
   RunActor by;
@@ -165,6 +183,7 @@ struct Run {
   RunKind kind = RunKind::Apply;
   ApplyParams apply;
   EraseParams erase;
+  RolloutParams rollout;
   RunActor asked_by;
   std::string idempotency_key;  ///< of who asked; empty: none
   WallTime asked_at{};

@@ -99,6 +99,18 @@ inline constexpr auto kFields<EraseParams> =
                field("request", &EraseParams::request, kName).omitted());
 
 template <>
+inline constexpr auto kFields<RolloutParams> =
+    std::tuple(field("id", &RolloutParams::id, kName).omitted(),
+               field("back", &RolloutParams::back, Flag{}).omitted(),
+               field("change", &RolloutParams::change, Text{kMaxRolloutChangeBytes}).omitted(),
+               field("driver", &RolloutParams::driver, kName).omitted(),
+               field("change_file", &RolloutParams::change_file, kText).omitted(),
+               field("canaries", &RolloutParams::canaries, Whole{}).omitted(),
+               field("on_failure", &RolloutParams::on_failure, kName).omitted(),
+               field("on_inconclusive", &RolloutParams::on_inconclusive, kName).omitted(),
+               field("wipe_reason", &RolloutParams::wipe_reason, kText).omitted());
+
+template <>
 inline constexpr auto kFields<RunApproval> =
     std::tuple(field("by", &RunApproval::by, Object{}), field("at", &RunApproval::at, Time{}),
                field("plan", &RunApproval::plan_hash, kHash),
@@ -108,7 +120,7 @@ template <>
 inline constexpr auto kFields<RunOverride> = std::tuple(
     field("by", &RunOverride::by, Object{}), field("at", &RunOverride::at, Time{}),
     field("plan", &RunOverride::plan_hash, kHash),
-    field("against", &RunOverride::against, Word<RunReason, 18>{&kRunReasons, kMaxWordBytes}),
+    field("against", &RunOverride::against, Word<RunReason, 20>{&kRunReasons, kMaxWordBytes}),
     field("reason", &RunOverride::reason, kText),
     field("acknowledged_by", &RunOverride::acknowledged_by, kName).omitted(),
     field("acknowledged_at", &RunOverride::acknowledged_at, Time{}).omitted());
@@ -116,7 +128,7 @@ inline constexpr auto kFields<RunOverride> = std::tuple(
 template <>
 inline constexpr auto kFields<RunStamp> = std::tuple(
     field("state", &RunStamp::state, Word<RunState, 13>{&kRunStates, kMaxWordBytes}),
-    field("reason", &RunStamp::reason, Word<RunReason, 18>{&kRunReasons, kMaxWordBytes}).omitted(),
+    field("reason", &RunStamp::reason, Word<RunReason, 20>{&kRunReasons, kMaxWordBytes}).omitted(),
     field("at", &RunStamp::at, Time{}), field("by", &RunStamp::by, kName).omitted());
 
 template <>
@@ -155,11 +167,12 @@ inline constexpr auto kFields<PlanImpact> = std::tuple(
 template <>
 inline constexpr auto kFields<Run> = std::tuple(
     field("apply", &Run::apply, Object{}), field("erase", &Run::erase, Object{}).omitted(),
+    field("rollout", &Run::rollout, Object{}).omitted(),
     field("asked_by", &Run::asked_by, Object{}),
     field("after_restart", &Run::after_restart,
           Word<AfterRestart, 2>{&kAfterRestart, kMaxWordBytes})
         .omitted(),
-    field("reason", &Run::reason, Word<RunReason, 18>{&kRunReasons, kMaxWordBytes}).omitted(),
+    field("reason", &Run::reason, Word<RunReason, 20>{&kRunReasons, kMaxWordBytes}).omitted(),
     field("text", &Run::text, kText).omitted(),
     field("order", &Run::order, Word<RunOrder, 3>{&kRunOrders, kMaxWordBytes}).omitted(),
     field("ordered_by", &Run::ordered_by, kName).omitted(),

@@ -7,8 +7,8 @@
 
 namespace muster::lifecycle {
 
-inline constexpr wire::Words<RunKind, 2> kRunKinds{
-    {{RunKind::Apply, "apply"}, {RunKind::Erase, "erase"}}};
+inline constexpr wire::Words<RunKind, 3> kRunKinds{
+    {{RunKind::Apply, "apply"}, {RunKind::Erase, "erase"}, {RunKind::Rollout, "rollout"}}};
 
 inline constexpr wire::Words<RunState, 13> kRunStates{{{RunState::Queued, "queued"},
                                                        {RunState::Planning, "planning"},
@@ -24,7 +24,7 @@ inline constexpr wire::Words<RunState, 13> kRunStates{{{RunState::Queued, "queue
                                                        {RunState::Cancelled, "cancelled"},
                                                        {RunState::Outdated, "outdated"}}};
 
-inline constexpr wire::Words<RunReason, 18> kRunReasons{
+inline constexpr wire::Words<RunReason, 20> kRunReasons{
     {{RunReason::None, "none"},
      {RunReason::AwaitsConfirmation, "awaits-confirmation"},
      {RunReason::AwaitsApproval, "awaits-approval"},
@@ -41,6 +41,8 @@ inline constexpr wire::Words<RunReason, 18> kRunReasons{
      {RunReason::InventoryChanged, "inventory-changed"},
      {RunReason::OutsideWindow, "outside-window"},
      {RunReason::NoCommonWindow, "no-common-window"},
+     {RunReason::RolloutHalted, "rollout-halted"},
+     {RunReason::RolledBack, "rolled-back"},
      {RunReason::PlanGrew, "plan-grew"},
      {RunReason::Unreadable, "unreadable"}}};
 

@@ -316,6 +316,25 @@ TEST_P(SiteClientContract, runsOfEachKindAreAskedFor) {
   EXPECT_EQ(shown->kind, lifecycle::RunKind::Erase);
   EXPECT_THAT(shown->erase.disks, ElementsAre("S1"));
   EXPECT_EQ(shown->erase.reason, "leaves the site");
+  app::RunRequest rollout{.kind = lifecycle::RunKind::Rollout, .apply = {"gpu[001-002]"}};
+  rollout.rollout.driver = "nvidia-575";
+  rollout.rollout.canaries = 2;
+  rollout.rollout.on_failure = "roll-back";
+  const auto third = site().submitRun(rollout);
+  ASSERT_TRUE(third) << third.error().str();
+  EXPECT_EQ(third->kind, lifecycle::RunKind::Rollout);
+  EXPECT_EQ(third->rollout.driver, "nvidia-575");
+  EXPECT_FALSE(third->rollout.id.empty());
+  EXPECT_EQ(site().run(third->id)->rollout.id, third->rollout.id);
+  auto unclear = rollout;
+  unclear.rollout.change = "drivers: {}";
+  EXPECT_EQ(codeOf(site().submitRun(unclear)), ErrorCode::InvalidInput);
+  unclear = rollout;
+  unclear.rollout.on_failure = "laugh";
+  EXPECT_EQ(codeOf(site().submitRun(unclear)), ErrorCode::InvalidInput);
+  unclear = rollout;
+  unclear.apply.nodes.clear();
+  EXPECT_EQ(codeOf(site().submitRun(unclear)), ErrorCode::InvalidInput);
   auto bad = erase;
   bad.apply.nodes = "gpu[001-002]";
   EXPECT_EQ(codeOf(site().submitRun(bad)), ErrorCode::InvalidInput);
@@ -324,7 +343,7 @@ TEST_P(SiteClientContract, runsOfEachKindAreAskedFor) {
   bad = erase;
   bad.erase.reason.clear();
   EXPECT_EQ(codeOf(site().submitRun(bad)), ErrorCode::InvalidInput);
-  EXPECT_THAT(*site().runs({}), SizeIs(2));
+  EXPECT_THAT(*site().runs({}), SizeIs(3));
 }
 
 /// `muster run show` prints the same, whoever is asked.

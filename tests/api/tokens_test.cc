@@ -228,6 +228,29 @@ TEST_F(ApiTokens, nobodyApprovesWithASecondTokenWhatTheyAskedFor) {
   EXPECT_EQ(approve(given, mine).json["state"], "needs-approval");
 }
 
+/// An operator rolls out what is declared; a change that nobody has reviewed, and a wipe, are an
+/// admin's.
+TEST_F(ApiTokens, anOperatorRollsOutWhatIsDeclaredOnly) {
+  const auto secret = create({"op", Role::Operator, {}, 1});
+  start("127.0.0.1:0");
+  until(200, secret, "/me");
+  const auto asked = [&](const nlohmann::json& more) {
+    nlohmann::json body = {{"kind", "rollout"}, {"nodes", "gpu001"}};
+    body.update(more);
+    return with(secret, "/runs", "POST", jsonText(body)).status;
+  };
+  EXPECT_EQ(asked({{"change", "drivers: {}"}}), 403);
+  EXPECT_EQ(asked({{"driver", "nvidia"}, {"wipe_reason", "new image"}}), 403);
+  EXPECT_EQ(asked({{"driver", "nvidia"}, {"reason", "x"}}), 400);
+  EXPECT_EQ(asked({{"rollback", "r-none"}}), 400) << "with nodes";
+  EXPECT_EQ(asked({{"driver", "nvidia"}}), 202);
+  EXPECT_EQ(with(secret, "/runs", "POST", R"({"kind": "rollout", "rollback": "r0"})").status, 404);
+  EXPECT_EQ(with(secret, "/runs", "POST",
+                 R"({"kind": "erase", "nodes": "gpu001", "confirm_node": "gpu001", "reason": "x"})")
+                .status,
+            403);
+}
+
 /// Two tokens of one person are one approval.
 TEST_F(ApiTokens, twoTokensOfOnePersonAreOneApproval) {
   lifecycle::Run run;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/crash/run_rack.h"
 
+#include "app/runs/rollout_plans.h"
 #include "inventory/model/cluster.h"
+#include "lifecycle/rollout/overlay.h"
 #include "monitor/health_phase.h"
 #include "monitor/monitor.h"
 #include "provision/storage/erase.h"
@@ -55,6 +57,7 @@ Async<lifecycle::ApplyReport> serveUntil(SimulatedRack& rack, lifecycle::Effecti
   own.useOneThread();
   auto& used = beside == Beside::Monitor ? own : engine;
   MemoryRuns runs(store, std::move(rows));
+  CO_TRY_OK(app::layRolloutRuns(live, runs, store));
   const auto memory = std::make_shared<app::RunMemory>();
   app::RunExecutor executor(
       {live.cluster(),
@@ -70,7 +73,12 @@ Async<lifecycle::ApplyReport> serveUntil(SimulatedRack& rack, lifecycle::Effecti
        [&](lifecycle::Subject subject) { return phases.back()->observe(std::move(subject)); },
        {},
        {},
-       erasuresOf(phases)},
+       erasuresOf(phases),
+       &live,
+       &all,
+       [&](const lifecycle::RolloutRecord& record) {
+         return lifecycle::mayRollBack(rack.cluster, store, record);
+       }},
       memory);
   monitor::Monitor nodes({live.cluster(),
                           all,

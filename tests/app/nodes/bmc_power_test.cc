@@ -38,6 +38,36 @@ TEST(BmcPower, aNodeThatIsNotDeclaredIsRefused) {
   EXPECT_EQ(refused.error().code(), ErrorCode::NotFound);
 }
 
+/// A switch cannot wait for others: it is refused, or an admin's word stays to be seen.
+TEST(BmcPower, theInventorysApprovalsHoldForASwitch) {
+  SiteFolder site;
+  const auto inventory = std::string(SiteFolder::kInventory);
+  site.write("cluster.yaml", "approvals:\n  - {disruption: reset, approvals: 1}\n" + inventory);
+  const auto store = site.store();
+  PowerRequest request{NodeName("gpu001"), PowerCommand::Off, "loose cable"};
+  for (const auto command : {PowerCommand::Off, PowerCommand::Restart, PowerCommand::Shutdown,
+                             PowerCommand::AcCycle, PowerCommand::Nmi})
+    for (const bool confirmed : {true, false}) {
+      request.command = command;
+      request.confirmed = confirmed;
+      const auto refused = powerNode(site.options(), request, ignore);
+      ASSERT_FALSE(refused) << rowOf(command).word;
+      EXPECT_EQ(refused.error().code(), ErrorCode::Denied) << refused.error().str();
+      EXPECT_THAT(refused.error().str(), testing::HasSubstr("asks for 1 approvals"));
+      EXPECT_THAT(refused.error().str(), testing::HasSubstr("--override"));
+    }
+  EXPECT_TRUE(store->findings(nullptr)->empty()) << "nothing was done";
+  request.command = PowerCommand::Off;
+  request.confirmed = request.override_inventory = true;
+  const auto told = powerNode(site.options(), request, ignore);  // its BMC does not answer here
+  ASSERT_FALSE(told);
+  EXPECT_NE(told.error().code(), ErrorCode::Denied) << told.error().str();
+  ASSERT_EQ(store->findings(nullptr)->size(), 1u);
+  EXPECT_THAT(store->findings(nullptr)->front().text,
+              testing::HasSubstr("bmc power off although the inventory asks for 1 approvals"));
+  EXPECT_THAT(store->findings(nullptr)->front().text, testing::HasSubstr("loose cable"));
+}
+
 TEST(BmcPower, aUriIsForHttpBootAlone) {
   SiteFolder site;
   BootRequest request{NodeName("gpu001"), {}};
