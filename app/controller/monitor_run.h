@@ -6,7 +6,6 @@
 
 #include "app/plans/progress_listener.h"
 #include "app/site/options.h"
-#include "monitor/breakers.h"
 
 #include <string>
 
@@ -29,10 +28,5 @@ Error runMonitor(const Options& options, MonitorListener& listener);
 
 /// The inventory is read again at once. May be called by a signal's handler.
 void requestReload();
-
-/// Closes the pools' circuit breakers: a person has looked. Answers those that were open. Errors:
-/// InvalidInput (no reason)
-Result<monitor::BreakerStates> acknowledgeBreakers(const Options& options,
-                                                   const std::string& reason);
 
 }  // namespace muster::app

@@ -89,4 +89,13 @@ Result<std::vector<PoolHold>> overridePoolHolds(const Options& options, const st
   return out;
 }
 
+Result<monitor::BreakerStates> acknowledgeBreakers(const Options& options,
+                                                   const std::string& reason) {
+  if (reason.empty())
+    return fail(ErrorCode::InvalidInput,
+                "say what you have found: muster monitor --acknowledge --reason TEXT");
+  TRY(store, openStoreForWriting(options));
+  return monitor::Breakers(*store).acknowledge(actorText(options), reason, SystemClock().now());
+}
+
 }  // namespace muster::app

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that a person has drained in their scheduler, and overriding such a drain for a reason.
+// What holds a pool back: nodes that a person has drained in their scheduler, and overriding such a
+// drain for a reason; open circuit breakers.
 #pragma once
 
 #include "app/site/options.h"
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "monitor/breakers.h"
 
 #include <optional>
 #include <string>
@@ -36,5 +38,10 @@ Result<PoolHolds> poolHolds(const Options& options);
 /// nothing is overridden)
 Result<std::vector<PoolHold>> overridePoolHolds(const Options& options, const std::string& nodes,
                                                 const std::string& reason);
+
+/// Closes the pools' circuit breakers: a person has looked. Answers those that were open. Errors:
+/// InvalidInput (no reason)
+Result<monitor::BreakerStates> acknowledgeBreakers(const Options& options,
+                                                   const std::string& reason);
 
 }  // namespace muster::app

@@ -12,6 +12,8 @@ using namespace lifecycle;
 
 namespace {
 
+constexpr std::size_t kMostOpenRuns = 100'000;
+
 Result<NodeName> nodeOf(const Run& run) {
   const auto names = namesOf(run.apply.nodes);
   if (names.size() == 1) return NodeName(*names.begin());
@@ -33,14 +35,35 @@ Result<PlannedErasure> planErasure(const RunWork& work, const Run& run, const Fa
                      {node, id, run.erase.disks, whoAsked(run), run.erase.reason});
 }
 
-Result<std::vector<std::string>> leaveErasure(RunWork& work, const Run& run) {
-  std::vector<std::string> out;
-  if (run.kind != RunKind::Erase || run.erase.request.empty() || !run.begun) return out;
+namespace {
+
+/// What the run has asked for and its node has not begun, as a line for people; nothing: there is
+/// none.
+Result<std::optional<std::string>> takeBack(Store& store, const Run& run, WallTime now) {
+  if (run.kind != RunKind::Erase || run.erase.request.empty() || !run.begun)
+    return std::optional<std::string>();
   TRY(node, nodeOf(run));
-  TRY(taken, provision::withdrawErasure(work.store, node, run.erase.request,
-                                        fmt::format("run {}", run.id), work.clock.now()));
+  return provision::withdrawErasure(store, node, run.erase.request, fmt::format("run {}", run.id),
+                                    now);
+}
+
+}  // namespace
+
+Result<void> restErasures(RunStore& runs, Store& store, WallTime now,
+                          const std::function<void(const NodeName&)>& forget) {
+  TRY(open, runs.list({.open_only = true, .limit = kMostOpenRuns}));
+  for (const auto& run : open) {
+    TRY(taken, takeBack(store, run, now));
+    if (taken) forget(NodeName(run.apply.nodes));
+  }
+  return {};
+}
+
+Result<std::vector<std::string>> leaveErasure(RunWork& work, const Run& run) {
+  TRY(taken, takeBack(work.store, run, work.clock.now()));
+  std::vector<std::string> out;
   if (!taken) return out;
-  if (work.erasures) work.erasures->forget(node);
+  if (work.erasures) work.erasures->forget(NodeName(run.apply.nodes));
   out.push_back(std::move(*taken));
   return out;
 }

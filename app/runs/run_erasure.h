@@ -19,5 +19,11 @@ Async<void> eraseDisks(RunWork& work, RunRows& rows, lifecycle::Run run, ApplyOf
 /// Before the run rests or ends: what the node has not begun is taken back. Answers lines for
 /// people. Of a run of another kind: nothing.
 Result<std::vector<std::string>> leaveErasure(RunWork& work, const lifecycle::Run& run);
+/// Of whoever works on the site while nobody serves it: what runs have asked for before their
+/// process was killed, and their nodes have not begun, is taken back, so that no other plan carries
+/// it out, whatever was ordered of the run meanwhile. The run asks again when it goes on. `forget`
+/// is told each node of which something was taken back.
+Result<void> restErasures(lifecycle::RunStore& runs, lifecycle::Store& store, WallTime now,
+                          const std::function<void(const NodeName&)>& forget);
 
 }  // namespace muster::app

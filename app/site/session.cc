@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/site/session.h"
 
+#include "app/runs/run_erasure.h"
 #include "app/site/effective_cluster.h"
 #include "app/site/state_folder.h"
 #include "base/log.h"
 #include "lifecycle/rollout/overlay.h"
+#include "lifecycle/store/runs.h"
 
 namespace muster::app {
 namespace {
@@ -30,6 +32,12 @@ Result<std::unique_ptr<Session>> Session::open(const Options& options,
       Controller::start(options, session->cluster(), session->lab, role,
                         [&progress](const lifecycle::Event& event) { progress.onEvent(event); }));
   session->controller = std::move(controller);
+  if (role == Role::Active) {
+    TRY(runs, lifecycle::openRuns(options.storeUrl()));
+    TRY_OK(
+        restErasures(*runs, session->store(), session->controller->clock().now(),
+                     [&](const NodeName& node) { session->controller->erasures().forget(node); }));
+  }
   TRY(rollouts, lifecycle::overlaysMark(session->store()));
   session->rollouts = std::move(rollouts);
   return session;

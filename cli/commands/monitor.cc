@@ -2,6 +2,7 @@
 // monitor: the controller that stays.
 #include "cli/commands/monitor.h"
 #include "app/controller/monitor_run.h"
+#include "app/nodes/pool_holds.h"
 #include "cli/view/console_progress.h"
 
 #include <fmt/ranges.h>

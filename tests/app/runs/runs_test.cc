@@ -2,6 +2,8 @@
 // The use cases of runs, over the store of a state folder.
 #include "app/runs/runs.h"
 
+#include "app/runs/run_erasure.h"
+#include "provision/storage/erase.h"
 #include "tests/app/site_folder.h"
 
 #include <gmock/gmock.h>
@@ -245,6 +247,36 @@ TEST_F(RunsTest, thereIsABoundToWhatIsOpen) {
   const auto refused = submitRun(*runs_, {}, kAnna, kNow);
   EXPECT_EQ(errorOf(refused).code(), ErrorCode::Unavailable);
   EXPECT_THAT(errorOf(refused).str(), HasSubstr("muster run list"));
+}
+
+/// Killed between the wish and its beginning, with nobody who serves the site: another plan, of
+/// somebody who knows nothing of the run, must not carry it out.
+TEST_F(RunsTest, anErasureWhoseProcessWasKilledIsNobodyElsesToCarryOut) {
+  const NodeName node("gpu001");
+  auto made = submitRun(*runs_,
+                        {.kind = RunKind::Erase,
+                         .apply = {"gpu001", false, "muster erase"},
+                         .erase = {{}, "leaves the site", ""}},
+                        kAnna, kNow);
+  ASSERT_TRUE(made) << made.error().str();
+  auto run = move(made->id,
+                  {RunState::Planning, RunState::Planned, RunState::Approved, RunState::Running});
+  run.erase.request = "e-1";
+  ASSERT_TRUE(runs_->exchange(run, "asks"));
+  Plan plan;
+  plan.actions.emplace_back().facet = {Subject(node), FacetName(std::string(provision::kErased))};
+  ASSERT_TRUE(
+      provision::beginErasure(*store_, plan, node, {"e-1", "S1", {}, "anna", "leaves"}, kNow));
+  ASSERT_EQ(provision::eraseRequests(*store_)->size(), 1u);
+  ASSERT_THAT(*store_->wipeGrants(), ElementsAre(node));
+  std::vector<std::string> forgotten;
+  const auto rested = restErasures(*runs_, *store_, kNow,
+                                   [&](const NodeName& each) { forgotten.push_back(each.str()); });
+  ASSERT_TRUE(rested) << rested.error().str();
+  EXPECT_THAT(forgotten, ElementsAre("gpu001"));
+  EXPECT_THAT(*provision::eraseRequests(*store_), IsEmpty());
+  EXPECT_THAT(*store_->wipeGrants(), IsEmpty());
+  EXPECT_EQ(readRun(*runs_, run.id)->state, RunState::Running) << "it goes on where one serves";
 }
 
 }  // namespace
