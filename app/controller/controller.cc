@@ -429,6 +429,9 @@ void Controller::exitOnSignals() {
   signals_.async_wait([this](boost::system::error_code error, int signal) {
     if (error) return;
     if (on_exit_) on_exit_();
+    // It has changed its user, so the kernel does not end it with us; and who was told to stop must
+    // not leave a DHCP server behind.
+    if (netboot_) netboot_->stop();
     std::cerr << "\nmuster: stopped; nothing is lost: run the same command again to go on\n";
     std::_Exit(128 + signal);
   });
@@ -441,6 +444,7 @@ void Controller::stopAfter(std::chrono::minutes limit, int code) {
     std::cerr << fmt::format(
         "\nmuster: the {} minutes are over; nothing is lost: run the same command again to go on\n",
         limit.count());
+    if (netboot_) netboot_->stop();
     std::_Exit(code);
   });
 }

@@ -87,10 +87,13 @@ TEST_F(ServerWatch, watchesAnswersReadsAgainAndEnds) {
   // Commands beside it work as beside a monitor.
   EXPECT_EQ(folder_.muster({"quarantine", "add", "gpu001", "--reason", "test"}).code, 0);
   ASSERT_TRUE(becomes([&] { return ask("/api/v1/quarantine").value("total", 0) == 1; }));
+  ASSERT_TRUE(io::PidFile{folder_ / "state/run/netboot/dnsmasq.pid"}.alive());
   server_->signal(SIGTERM);
   ASSERT_TRUE(becomes([&] { return !server_->running(); }));
   EXPECT_THAT(said(), HasSubstr("ended as asked"));
   EXPECT_FALSE(std::filesystem::exists(socket()));
+  EXPECT_FALSE(io::PidFile{folder_ / "state/run/netboot/dnsmasq.pid"}.alive())
+      << "who was told to stop leaves no DHCP server behind";
 }
 
 }  // namespace
