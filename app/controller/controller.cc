@@ -439,7 +439,7 @@ void Controller::exitOnSignals() {
 
 void Controller::stopAfter(std::chrono::minutes limit, int code) {
   end_.expires_after(limit);
-  end_.async_wait([limit, code](boost::system::error_code error) {
+  end_.async_wait([this, limit, code](boost::system::error_code error) {
     if (error) return;
     std::cerr << fmt::format(
         "\nmuster: the {} minutes are over; nothing is lost: run the same command again to go on\n",
