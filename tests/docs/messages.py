@@ -10,9 +10,10 @@ import sys
 root, page = sys.argv[1], sys.argv[2]
 files = subprocess.run(["find", *[os.path.join(root, d) for d in ("app", "base", "bmc", "cli", "fabric", "firmware", "gateway", "inventory", "lifecycle", "monitor", "pool", "provision", "validate", "agent")],
                         "-name", "*.cc", "-o", "-name", "*.h", "-o", "-name", "grub.cfg", "-o", "-name", "*.sh"], capture_output=True, text=True, check=True).stdout.split()
+files.append(os.path.join(root, "packaging/systemd/own-state"))
 # Adjacent literals are one, as the compiler has it.
 sources = "\n".join(re.sub(r'"\s*\n?\s*"', "", open(file, encoding="utf-8", errors="replace").read()) for file in files)
-sources = re.sub(r"\{[^{}\n]*\}", "\0", sources)
+sources = re.sub(r"\{[^{}\n]*\}|\$\w+|\$\{[^{}\n]*\}", "\0", sources)
 bad = seen = 0
 for number, line in enumerate(open(page, encoding="utf-8"), 1):
     if not line.startswith("| `"):

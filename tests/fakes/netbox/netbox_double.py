@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""NetBox's REST API as its published OpenAPI description (4.x, contrib/openapi.json of
-netbox-community/netbox) and public answers of NetBox 4.3 say it: tokens, filters, pages, and whole
-records of devices, interfaces and IP addresses.
+"""NetBox's REST API as the serializers of netbox-community/netbox (4.x), the beginning of its
+published OpenAPI description and public answers of NetBox 4.3 say it: tokens, filters, pages, and
+whole records of devices, interfaces and IP addresses. No NetBox was asked.
 
   netbox_double.py SITE.json
 
