@@ -428,10 +428,10 @@ void Controller::exitOnSignals() {
   signals_.add(SIGTERM);
   signals_.async_wait([this](boost::system::error_code error, int signal) {
     if (error) return;
-    if (on_exit_) on_exit_();
     // It has changed its user, so the kernel does not end it with us; and who was told to stop must
-    // not leave a DHCP server behind.
+    // not leave a DHCP server behind. First, because who listens may end the process.
     if (netboot_) netboot_->stop();
+    if (on_exit_) on_exit_();
     std::cerr << "\nmuster: stopped; nothing is lost: run the same command again to go on\n";
     std::_Exit(128 + signal);
   });
