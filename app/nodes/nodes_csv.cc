@@ -18,7 +18,7 @@ std::string errorsOf(const inventory::Loaded& loaded) {
 std::filesystem::path csvPath(const std::filesystem::path& given,
                               const inventory::Cluster& cluster) {
   std::error_code ignored;
-  const auto here = std::filesystem::absolute(given, ignored).lexically_normal();
+  auto here = std::filesystem::absolute(given, ignored).lexically_normal();
   const auto beside = (cluster.folder / given).lexically_normal();
   for (const auto& group : cluster.node_files)
     if (group.path == here || group.path == beside) return group.path;

@@ -7,6 +7,14 @@
 
 namespace muster::app {
 
+Result<std::string> changeTextOf(const lifecycle::EffectiveCluster& live, const std::string& driver,
+                                 const std::vector<NodeName>& nodes) {
+  std::vector<std::string> profiles;
+  for (const auto& node : nodes)
+    profiles.push_back(live.cluster().profileOf(*live.cluster().findNode(node)).name);
+  return inventory::changeToDriver(live.cluster(), driver, profiles);
+}
+
 Result<ReadChange> changeOf(const lifecycle::RolloutParams& asked,
                             const lifecycle::EffectiveCluster& live, const std::string& nodes) {
   if (asked.change.empty() == asked.driver.empty())
@@ -14,10 +22,7 @@ Result<ReadChange> changeOf(const lifecycle::RolloutParams& asked,
   ReadChange out{{}, asked.change, asked.change_file};
   if (!asked.driver.empty()) {
     TRY(selected, selectedNodes(live.cluster(), nodes));
-    std::vector<std::string> profiles;
-    for (const auto& node : selected)
-      profiles.push_back(live.cluster().profileOf(*live.cluster().findNode(node)).name);
-    TRY(text, inventory::changeToDriver(live.cluster(), asked.driver, profiles));
+    TRY(text, changeTextOf(live, asked.driver, selected));
     out.text = std::move(text);
   }
   auto loaded = inventory::loadChangeText(out.text, out.file, live.cluster());

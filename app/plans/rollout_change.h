@@ -8,6 +8,7 @@
 #include "lifecycle/runs/run.h"
 
 #include <string>
+#include <vector>
 
 namespace muster::app {
 
@@ -20,6 +21,10 @@ struct ReadChange {
 /// diagnostic), NotFound (the driver, a node)
 Result<ReadChange> changeOf(const lifecycle::RolloutParams& asked,
                             const lifecycle::EffectiveCluster& live, const std::string& nodes);
+/// The change that brings the profiles of these nodes to the driver. Errors: those of
+/// changeToDriver
+Result<std::string> changeTextOf(const lifecycle::EffectiveCluster& live, const std::string& driver,
+                                 const std::vector<NodeName>& nodes);
 /// What the order says instead of the change.
 inventory::RolloutPolicy policyOf(inventory::RolloutPolicy policy,
                                   const lifecycle::RolloutParams& asked);

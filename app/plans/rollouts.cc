@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/plans/rollouts.h"
 
+#include "app/plans/rollout_change.h"
 #include "app/plans/rollout_guard.h"
 #include "app/runs/runs.h"
 #include "app/site/actor.h"
@@ -30,8 +31,6 @@ using lifecycle::RolloutDirection;
 using lifecycle::RolloutRecord;
 using lifecycle::RolloutState;
 
-constexpr std::size_t kMaxChangeBytes = 1 << 20;
-
 /// The text of the change, and the file that its places and paths refer to.
 struct Source {
   std::string text;
@@ -45,14 +44,11 @@ Result<Source> sourceOf(const Options& options, const RolloutRequest& request,
     return fail(ErrorCode::InvalidInput,
                 "say what changes, in one way: --change FILE or --driver NAME");
   if (!request.change.empty()) {
-    TRY(text, io::readRegularFile(request.change, kMaxChangeBytes));
+    TRY(text, io::readRegularFile(request.change, lifecycle::kMaxRolloutChangeBytes));
     std::error_code ignored;
     return Source{std::move(text), std::filesystem::absolute(request.change, ignored)};
   }
-  std::vector<std::string> profiles;
-  for (const auto& node : nodes)
-    profiles.push_back(live.cluster().profileOf(*live.cluster().findNode(node)).name);
-  TRY(text, inventory::changeToDriver(live.cluster(), request.driver, profiles));
+  TRY(text, changeTextOf(live, request.driver, nodes));
   return Source{std::move(text), options.inventory};
 }
 
