@@ -126,6 +126,7 @@ RemoteSite::RemoteSite(RemoteSiteOptions options) : options_(std::move(options))
   } else if (options_.socket.empty()) {
     io::TlsTrust trust;
     trust.ca_pem = options_.ca_pem;
+    trust.identity = options_.identity;
     client_ = io::makeHttpClient(std::move(trust));
   } else {
     client_ = io::makeUnixHttpClient({options_.socket, options_.owners});

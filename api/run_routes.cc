@@ -25,8 +25,12 @@ const Field kId{"id", Kind::Text, "A run", true};
 const Field kPlanHash{"plan_hash", Kind::Text, "The plan that is meant: Run's own", true};
 
 lifecycle::RunActor actorOf(const Call& call) {
-  return {call.identity.principal, std::string(toString(call.identity.way)), call.address,
-          call.identity.person, call.identity.issuers};
+  return {call.identity.principal,
+          std::string(toString(call.identity.way)),
+          call.address,
+          call.identity.person,
+          call.identity.issuers,
+          call.identity.account};
 }
 
 /// Where it was: the cursor is what the last item began with.

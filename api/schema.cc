@@ -101,10 +101,11 @@ json site() {
 
 json me() {
   return object({{"principal", kText},
-                 {"way", words({"unix", "token"})},
+                 {"way", words({"unix", "certificate", "token", "oidc"})},
                  {"role", words({"viewer", "operator", "approver", "robot", "admin"})},
                  {"verbs", kTexts},
                  {"scope", scope()},
+                 {"person", kText, kOptional},
                  {"expires_at", kTime, kOptional}});
 }
 
@@ -394,6 +395,7 @@ json token() {
                  {"owner", kText},
                  {"expires_at", kTime},
                  {"revoked", kFlag},
+                 {"login", kFlag},
                  {"token", kText, kOptional}});
 }
 

@@ -75,7 +75,7 @@ Result<Run> saidYes(Run run, const std::string& plan_hash, const RunActor& actor
   RunApproval yes{actor, now, plan_hash, confirmation};
   const bool known =
       std::any_of(run.approvals.begin(), run.approvals.end(), [&yes](const RunApproval& earlier) {
-        return personOf(earlier.by) == personOf(yes.by) && earlier.plan_hash == yes.plan_hash &&
+        return isSamePerson(earlier.by, yes.by) && earlier.plan_hash == yes.plan_hash &&
                earlier.confirmation == yes.confirmation;
       });
   if (known) return run;

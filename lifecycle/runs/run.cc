@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 
 namespace muster::lifecycle {
 namespace {
@@ -126,21 +125,30 @@ std::string comparedName(std::string name) {
 
 }  // namespace
 
+bool isSamePerson(const RunActor& a, const RunActor& b) {
+  return comparedName(personOf(a)) == comparedName(personOf(b)) ||
+         (!a.account.empty() && a.account == b.account);
+}
+
 bool mayBeOnePerson(const RunActor& a, const RunActor& b) {
   const auto has_seen = [](const RunActor& who, const RunActor& token) {
-    return std::ranges::find(token.issuers, comparedName(personOf(who)), comparedName) !=
-           token.issuers.end();
+    return std::ranges::any_of(token.issuers, [&who](const std::string& issuer) {
+      return comparedName(issuer) == comparedName(personOf(who)) ||
+             (!who.account.empty() && issuer == who.account);
+    });
   };
-  return a.principal == b.principal || comparedName(personOf(a)) == comparedName(personOf(b)) ||
-         has_seen(a, b) || has_seen(b, a);
+  return a.principal == b.principal || isSamePerson(a, b) || has_seen(a, b) || has_seen(b, a);
 }
 
 std::size_t approvalsOf(const Run& run) {
-  std::set<std::string> others;
+  std::vector<const RunActor*> others;
   for (const auto& approval : run.approvals)
     if (!approval.confirmation && approval.plan_hash == run.plan_hash &&
-        !mayBeOnePerson(approval.by, run.asked_by))
-      others.insert(comparedName(personOf(approval.by)));
+        !mayBeOnePerson(approval.by, run.asked_by) &&
+        std::ranges::none_of(others, [&approval](const RunActor* other) {
+          return isSamePerson(*other, approval.by);
+        }))
+      others.push_back(&approval.by);
   return others.size();
 }
 

@@ -102,13 +102,18 @@ struct RunActor {
   std::string person;     ///< who stands behind the principal: a token's owner; empty: itself
   std::vector<std::string> issuers;  ///< who made the token, or a token by which it was made, and
                                      ///< so has seen it; empty: nobody else has
+  std::string account = {};  ///< what proved who it is and never changes hands (the subject of a
+                             ///< provider, the key of a certificate); empty: the principal alone
   friend bool operator==(const RunActor&, const RunActor&) = default;
 };
 
 /// Who the actor is, whatever they came with.
 const std::string& personOf(const RunActor& actor);
+/// Whether both are one person: by name, or by account.
+bool isSamePerson(const RunActor& a, const RunActor& b);
 /// Whether one person may be behind both: they are the same, a token's owner is the other, or the
-/// one has made the other's token, and so has seen it.
+/// one has made the other's token, and so has seen it; or both came by one account, whatever it was
+/// called then.
 bool mayBeOnePerson(const RunActor& a, const RunActor& b);
 
 /// Of every kind: what it is about, and how it was asked for.

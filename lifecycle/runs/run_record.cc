@@ -83,7 +83,8 @@ inline constexpr auto kFields<RunActor> = std::tuple(
     field("principal", &RunActor::principal, kName), field("way", &RunActor::way, kName).omitted(),
     field("address", &RunActor::address, kName).omitted(),
     field("person", &RunActor::person, kName).omitted(),
-    field("issuers", &RunActor::issuers, Texts{kMaxIssuers, kMaxNameBytes}).omitted());
+    field("issuers", &RunActor::issuers, Texts{kMaxIssuers, kMaxNameBytes}).omitted(),
+    field("account", &RunActor::account, kName).omitted());
 
 template <>
 inline constexpr auto kFields<ApplyParams> =
