@@ -240,8 +240,8 @@ const Token* TokenTable::find(std::string_view secret, WallTime now) const {
 }
 
 Identity identityOf(const Token& token) {
-  return {"token:" + token.name, Way::Token,  token.role,   token.scope,
-          token.expires_at,      token.owner, token.issuers};
+  return {"token:" + token.name, Way::Token,  token.role,    token.scope,
+          token.expires_at,      token.owner, token.issuers, token.id};
 }
 
 }  // namespace muster::api
