@@ -109,6 +109,7 @@ void addFirmwareRoutes(std::vector<ApiRoute>& routes);
 void addFabricRoutes(std::vector<ApiRoute>& routes);
 void addConsoleRoutes(std::vector<ApiRoute>& routes);
 void addLocatorRoutes(std::vector<ApiRoute>& routes);
+void addPowerRoutes(std::vector<ApiRoute>& routes);
 void addTokenRoutes(std::vector<ApiRoute>& routes);
 
 /// OpenAPI 3.1 of the table, as JSON.

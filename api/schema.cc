@@ -453,6 +453,13 @@ json makeSchemas() {
                            {"state", words({"unknown", "asking", "on", "off", "failed"})},
                            {"text", kText},
                            {"at", kTime, kOptional}});
+  out["Power"] = object({{"node", kText},
+                         {"state", words({"unknown", "asking", "done", "failed"})},
+                         {"action", kText},
+                         {"power", kText},
+                         {"text", kText},
+                         {"by", kText},
+                         {"at", kTime, kOptional}});
   out["AuditHead"] = object({{"sequence", kCount}, {"hash", kText}});
   out["Quarantine"] = object(
       {{"node", kText}, {"since", kTime}, {"by", kText}, {"reason", kText}, {"evidence", kAny}});

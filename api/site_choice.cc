@@ -103,6 +103,12 @@ Result<Site> named(const app::Options& options) {
                   "name the certificate of the site's authority: --server-ca FILE "
                   "(MUSTER_SERVER_CA); it is ca/ca.crt in the server's state folder");
     TRY(ca, io::readFile(options.server_ca, kMaxSmallFile));
+    if (!io::describeCertificate(ca))
+      return fail(
+          ErrorCode::InvalidInput,
+          fmt::format("{} holds no certificate (PEM); --server-ca is the certificate of the "
+                      "site's authority, ca/ca.crt in the server's state folder",
+                      options.server_ca.string()));
     TRY(identity, certificateOf(options));
     remote.identity = std::move(identity);
     remote.ca_pem = std::move(ca);

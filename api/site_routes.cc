@@ -182,6 +182,7 @@ std::vector<ApiRoute> apiRoutes() {
   addFabricRoutes(out);
   addConsoleRoutes(out);
   addLocatorRoutes(out);
+  addPowerRoutes(out);
   addTokenRoutes(out);
   for (auto& route : out)
     if (route.method != "GET") route.resource = resourceOf(out, route);

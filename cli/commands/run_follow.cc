@@ -5,6 +5,7 @@
 #include "app/site/embedded_site.h"
 #include "base/json_output.h"
 #include "cli/commands/run.h"
+#include "cli/terminal.h"
 #include "cli/view/run_view.h"
 #include "cli/view/summary.h"
 #include "inventory/model/cluster.h"
@@ -13,7 +14,6 @@
 
 #include <csignal>
 #include <iostream>
-#include <thread>
 
 #include <unistd.h>
 
@@ -59,7 +59,8 @@ class Follower {
                            " is queued: another run is under way (`muster run list --open`), or "
                            "nobody serves the site");
       }
-      if (!is_behind) std::this_thread::sleep_for(kPoll);
+      if (is_behind) continue;
+      if (!waitWhileRead(kPoll)) return std::move(part.run);
     }
   }
 

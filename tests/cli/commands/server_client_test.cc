@@ -4,6 +4,7 @@
 #include "tests/cli/muster_folder.h"
 
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -132,6 +133,27 @@ TEST_F(ServerClients, aCommandAsksTheServerThatRunsAndDoesWithoutOne) {
   const auto after = muster({"quarantine", "list"});
   EXPECT_EQ(after.code, kOk) << after.err;
   EXPECT_EQ(after.out, listed.out) << "nobody listens on the socket that a killed server left";
+}
+
+/// Nobody reads what it says any more: it ends, and the run goes on.
+TEST_F(ServerClients, whoFollowsARunEndsWithItsReader) {
+  start();
+  const auto asked = io::runBlocking(
+      {"curl",
+       {"-sS", "--unix-socket", socket().string(), "-H", "Content-Type: application/json", "-d",
+        R"({"kind": "apply"})", "http://localhost/api/v1/runs"}});
+  ASSERT_TRUE(asked) << asked.error().str();
+  const auto id = nlohmann::json::parse(asked->out).value("id", "");
+  ASSERT_FALSE(id.empty()) << asked->out;
+  auto follow = command({"run", "follow", id});
+  follow.args = {"-c", R"({ trap '' PIPE; "$0" run follow "$1"; echo "ended $?" >&2; } | true)",
+                 follow.program, id};
+  follow.program = "bash";
+  follow.timeout = std::chrono::seconds(120);
+  const auto ended = io::runBlocking(std::move(follow));
+  ASSERT_TRUE(ended) << ended.error().str();
+  EXPECT_THAT(ended->err, AllOf(HasSubstr("goes on without this terminal"), HasSubstr("ended 3")));
+  EXPECT_THAT(muster({"run", "show", id}).out, HasSubstr("queued"));
 }
 
 TEST_F(ServerClients, aViewerNeedsNeitherRootNorASecret) {
