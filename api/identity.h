@@ -54,6 +54,7 @@ struct Identity {
   std::vector<std::string> issuers = {};  ///< persons who have seen the token: who made it, or one
                                           ///< by which it was made
   std::string account = {};  ///< never changes hands (lifecycle::RunActor); empty: the principal
+  std::string token = {};    ///< its id; empty: they came without one
 };
 
 /// "pools=a,b racks=r1 nodes=gpu[1-4]" as words, as files and commands write a scope.

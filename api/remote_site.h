@@ -69,6 +69,8 @@ class RemoteSite final : public app::SiteClient {
   Result<lifecycle::Run> say(const std::string& id, app::RunWord word) override;
   Result<lifecycle::Run> confirmRun(const std::string& id, const std::string& plan_hash) override;
   Result<lifecycle::Run> approveRun(const std::string& id, const std::string& plan_hash) override;
+  Result<app::RolloutStatus> rollout(const std::string& id) override;
+  Result<lifecycle::Run> resumeAccepting(const std::string& id, const std::string& reason) override;
   Result<lifecycle::Run> overrideRun(const std::string& id, const std::string& plan_hash,
                                      const std::string& reason) override;
 

@@ -104,6 +104,7 @@ void addRecordRoutes(std::vector<ApiRoute>& routes);
 void addCertificateRoutes(std::vector<ApiRoute>& routes);
 void addOrderRoutes(std::vector<ApiRoute>& routes);
 void addRunRoutes(std::vector<ApiRoute>& routes);
+void addValidationRoutes(std::vector<ApiRoute>& routes);
 void addPlanRoutes(std::vector<ApiRoute>& routes);
 void addFirmwareRoutes(std::vector<ApiRoute>& routes);
 void addFabricRoutes(std::vector<ApiRoute>& routes);

@@ -343,10 +343,12 @@ json run() {
                                 {"person", kText, kOptional},
                                 {"at", kTime},
                                 {"plan_hash", kText},
-                                {"confirmation", kFlag}});
+                                {"confirmation", kFlag},
+                                {"void_because", kText}});
   const auto erase = object({{"disks", kTexts}, {"reason", kText}});
   const auto rollout =
       object({{"id", kText}, {"back", kFlag}, {"driver", kText}, {"wipe_reason", kText}});
+  const auto validate = object({{"gates", kTexts}, {"synchronized_load", kFlag}});
   const auto stamp = object({{"state", kText}, {"reason", kText}, {"at", kTime}, {"by", kText}});
   const auto overridden = object({{"principal", kText},
                                   {"way", kText},
@@ -356,6 +358,7 @@ json run() {
                                   {"against", kText},
                                   {"reason", kText},
                                   {"acknowledged_by", kText},
+                                  {"void_because", kText},
                                   {"acknowledged_at", kTime, kOptional}});
   json out = object(
       {{"id", kText}, {"kind", kText}, {"nodes", kText}, {"confirm", kFlag}, {"command", kText}});
@@ -381,7 +384,8 @@ json run() {
                             {"unreadable", kText},
                             {"impact", planImpact()},
                             {"erase", erase},
-                            {"rollout", rollout}});
+                            {"rollout", rollout},
+                            {"validate", validate}});
   return out;
 }
 
@@ -429,6 +433,11 @@ json makeSchemas() {
       {"Token", token()},
   };
   out["Run"] = run();
+  out["Validation"] = object(
+      {{"run", refTo("Run")},
+       {"results",
+        arrayOf(object(
+            {{"node", kText}, {"gate", kText}, {"result", kText}, {"at", kTime, kOptional}}))}});
   out["History"] = object({{"requests", arrayOf(kFree)}, {"actions", arrayOf(kFree)}});
   out["RolloutDetail"] = object({{"id", kText},
                                  {"state", kText},

@@ -177,6 +177,7 @@ std::vector<ApiRoute> apiRoutes() {
   addRecordRoutes(out);
   addOrderRoutes(out);
   addRunRoutes(out);
+  addValidationRoutes(out);
   addPlanRoutes(out);
   addFirmwareRoutes(out);
   addFabricRoutes(out);

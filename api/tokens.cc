@@ -318,7 +318,8 @@ Identity identityOf(const Token& token) {
           token.expires_at,
           token.owner,
           token.issuers,
-          token.account};
+          token.account,
+          is_login ? std::string() : token.id};  // who logs out takes no word back
 }
 
 }  // namespace muster::api

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api/identity.h"
+#include "app/site/revoked_tokens.h"
 #include "lifecycle/store/store.h"
 
 #include <string>
@@ -100,7 +101,7 @@ class TokenTable {
 Identity identityOf(const Token& token);
 
 /// The store's value that holds them.
-inline constexpr const char* kTokensKey = "api.tokens";
+using app::kTokensKey;
 /// Errors: Corrupt
 Result<std::vector<Token>> tokensFromText(std::string_view text);
 
