@@ -167,7 +167,7 @@ Async<Outcome> FabricActing::awaitSm(FacetRef facet, SharedPicture now, ActConte
     context.progress(0.6, problem);
     co_await clock_.sleep(kPoll);
   }
-  auto help = now->deviations.empty() ? std::string("read opensm.log in the run folder")
+  auto help = now->deviations.empty() ? "read " + (manager_.servedFolder() / "opensm.log").string()
                                       : repairs(now->deviations);
   context.finding({facet, Severity::Error, problem, manager_.logTail(), help, clock_.now()});
   co_return Blocked{fmt::format("{}; {}", problem, help)};
