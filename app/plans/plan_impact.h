@@ -3,7 +3,7 @@
 // failure domain; what is wiped and reset; how long it takes at least.
 #pragma once
 
-#include "inventory/model/rollout_policy.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/plan.h"
 #include "lifecycle/model/plan_impact.h"
 
