@@ -31,6 +31,7 @@ for unit in muster-monitor muster-server; do
   check "$unit: dnsmasq's three" sh -c '[ $(grep -cE "^Cap(Inh|Prm|Eff|Bnd|Amb):.0000000000003400" /proc/$(pgrep -x dnsmasq)/status) = 5 ]'
   check "$unit: dnsmasq sees neither state nor secrets" sh -c 'at=/proc/$(pgrep -x dnsmasq)/root; [ -z "$(ls -A $at/var/lib/muster)" ] && [ -z "$(ls -A $at/etc/muster)" ] && [ -n "$(ls -A $at/var/lib/muster-dnsmasq)" ]'
   check "$unit: reads the leases" runuser -u muster -- test -r /var/lib/muster-dnsmasq/dnsmasq.leases
+  check "$unit: doctor knows whose ports they are" sh -c '! muster doctor | grep -E "port (67|69) "'
   check "$unit: nobody else does" sh -c '! runuser -u daemon -- ls /var/lib/muster-dnsmasq'
   check "$unit: exposure of at most 2.5" systemd-analyze security --threshold=25 --no-pager $unit
   check "$unit: a system call filter" grep -q '^Seccomp:.2' /proc/$(pid_of $unit)/status
