@@ -207,7 +207,9 @@ Async<Outcome> FabricActing::applyPartitions(FacetRef facet, SharedPicture now,
     back = "; " + said;
   }
   context.finding({facet, Severity::Error, problem + back, manager_.logTail(),
-                   "compare partitions.conf in the run folder with opensm.log", clock_.now()});
+                   fmt::format("compare partitions.conf in {} with opensm.log there",
+                               manager_.servedFolder().string()),
+                   clock_.now()});
   co_return Blocked{problem + back};
 }
 
