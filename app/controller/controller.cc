@@ -16,6 +16,8 @@
 #include "fabric/node_services.h"
 #include "firmware/firmware.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/fabric_membership.h"
 #include "inventory/model/gates.h"
 #include "inventory/model/images.h"
 #include "inventory/model/monitor.h"
@@ -101,12 +103,30 @@ std::vector<std::string> standbyUrls(const inventory::Network& network) {
 }  // namespace
 
 fabric::FabricOptions fabricOptions(const Options& options,
-                                    const std::optional<lab::LabHandle>& lab) {
+                                    const std::optional<lab::LabHandle>& lab,
+                                    const inventory::Cluster& cluster, const std::string& fabric) {
+  const auto* main = inventory::mainFabric(cluster);
+  const bool several = inventory::managedFabrics(cluster).size() > 1;
+  const auto folderOf = [&](const std::string& name) {
+    const auto run = options.state / "run";
+    return !several || (main && main->name == name) ? run / "fabric" : run / "fabrics" / name;
+  };
+  const auto infiniband = inventory::infiniBandFabrics(cluster);
   fabric::FabricOptions out;
-  out.run_folder = options.state / "run" / "fabric";
-  if (!lab) return out;
-  out.tool_prefix = {"ibsim-run"};
-  out.tool_env = lab->fabric_env;
+  out.run_folder = folderOf(fabric);
+  for (const auto* other : infiniband)
+    if (other->name != fabric) out.other_folders.push_back(folderOf(other->name));
+  if (lab) {
+    out.tool_prefix = {"ibsim-run"};
+    const auto own = lab->fabrics.find(fabric);
+    out.tool_env = own == lab->fabrics.end() ? lab->fabric_env : own->second;
+    return out;
+  }
+  // The only fabric is seen through whichever port is up, unless its HCA was named.
+  if (const auto own = cluster.fabrics.find(fabric);
+      own != cluster.fabrics.end() && !own->second.roce &&
+      (infiniband.size() > 1 || own->second.controller_hca != inventory::Fabric().controller_hca))
+    out.local_hca = own->second.controller_hca;
   return out;
 }
 
@@ -343,10 +363,13 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
       cluster_, *bmcs_, *clock_, workers_, fmt::format("http://{}:{}", address, gateway::kHttpPort),
       gateway_.get()));
   owned_.push_back(firmware::makeBiosPhase(cluster_, *bmcs_, *clock_));
-  owned_.push_back(
-      fabric::makeFabricPhase(cluster_, *processes_, *clock_, fabricOptions(options, lab)));
-  owned_.push_back(
-      fabric::makeNodeServicesPhase(cluster_, *gateway_, *clock_, fabricOptions(options, lab)));
+  owned_.push_back(fabric::makeFabricPhases(
+      cluster_, *processes_, *clock_,
+      [&](const std::string& name) { return fabricOptions(options, lab, cluster_, name); }));
+  owned_.push_back(fabric::makeNodeServicesPhase(
+      cluster_, *gateway_, *clock_, [this, options, lab](const std::string& name) {
+        return fabricOptions(options, lab, cluster_, name).run_folder;
+      }));
   owned_.push_back(validate::makeValidatePhase(
       cluster_, *gateway_, *certificates_, *store_, *clock_,
       [this](lifecycle::Subject subject) { return observePool(std::move(subject)); },

@@ -54,7 +54,9 @@ std::string declaredSmDigest(const inventory::Fabric& fabric, const Topology& de
 
 class SubnetManager {
  public:
-  SubnetManager(io::ProcessRunner& processes, const Tools& tools, std::filesystem::path folder);
+  /// `others`: the folders of the controller's subnet managers of other fabrics.
+  SubnetManager(io::ProcessRunner& processes, const Tools& tools, std::filesystem::path folder,
+                std::vector<std::filesystem::path> others = {});
 
   std::optional<pid_t> pid() const;
   bool startedWith(const SmFiles& files) const;
@@ -108,6 +110,7 @@ class SubnetManager {
   io::ProcessRunner& processes_;
   const Tools& tools_;
   std::filesystem::path folder_;
+  std::vector<std::filesystem::path> others_;
   io::PidFile pid_file_;
   mutable LogSoFar log_so_far_;
 };

@@ -35,8 +35,9 @@ struct Profile {
       bios;  ///< attribute → value, as the BMC spells both; others are left alone
   std::vector<std::string> gates;
   std::string pool;
-  std::string fabric;  ///< empty: not on a fabric
-  Parts<Rail> rails;   ///< its HCAs on the fabric; empty: mlx5_0, mlx5_1, …
+  std::string fabric;  ///< empty: not on a fabric; of several the compute fabric
+  std::vector<std::string> other_fabrics;  ///< ordered by name
+  Parts<Rail> rails;  ///< its HCAs on its fabrics; empty: mlx5_0, mlx5_1, … on the only one
   std::string bmc_credential = "bmc";
   Held<BmcTrust> bmc_trust = {};  ///< of BMCs whose nodes say nothing of their own
   BootMode boot = BootMode::Uefi;

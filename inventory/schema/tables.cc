@@ -2,6 +2,7 @@
 // The tables: what an inventory may say. A new key is a row here, and nothing else. The larger
 // sections have files of their own.
 #include "base/io/regular_file.h"
+#include "inventory/model/fabric_membership.h"
 #include "inventory/model/sections.h"
 #include "inventory/model/user_data.h"
 #include "inventory/schema/binding.h"
@@ -271,6 +272,23 @@ void checkProfile(Profile& profile, const Value& map, Reader& reader) {
   }
 }
 
+/// Which of several is the compute fabric is known when all are read (rules/fabric_rules.cc).
+void readFabrics(Profile& profile, const Value& value, const Shape& shape, Reader& reader) {
+  if (value.kind != Value::Kind::List) return readInto(profile.fabric, value, shape, reader);
+  if (value.items.empty())
+    return reader.error(value, "an empty list of fabrics", "name one, or remove the key");
+  std::map<std::string, const Value*> seen;
+  for (const Value& item : value.items) {
+    const auto name = readText(item, shape, reader);
+    if (!name) continue;
+    if (const auto [first, fresh] = seen.emplace(*name, &item); !fresh)
+      reader.error(item, fmt::format("the fabric {} is listed twice", shorten(*name)),
+                   "remove one");
+  }
+  for (const auto& [name, where] : seen)
+    profile.fabric.empty() ? void(profile.fabric = name) : profile.other_fabrics.push_back(name);
+}
+
 ObjectSpec make_profileSpec() {
   return Table<Profile>("profile", "profile", "What a kind of node should be.")
       .optional("arch", &Profile::arch, choice({"amd64", "arm64"}),
@@ -291,10 +309,17 @@ ObjectSpec make_profileSpec() {
           "BIOS attributes, as the BMC spells them; staged, applied by a restart, read again.")
       .optional("firmware", &Profile::firmware, reference("firmware"),
                 "Its firmware baseline; absent: firmware is left alone.")
-      .optional("fabric", &Profile::fabric, reference("fabric"),
-                "The fabric that it is cabled to; absent: none.")
+      .custom("fabric", false, referenceOrList("fabric"),
+              "The fabric that it is cabled to, or several, exactly one of which is a compute "
+              "fabric (`purpose`); absent: none.",
+              readFabrics)
+      .prints([](const Profile& profile, const Printer&) -> Json {
+        if (profile.other_fabrics.empty()) return profile.fabric;
+        return fabricsOf(profile);
+      })
       .optional("rails", &Profile::rails, listOf(object(railSpec)),
-                "Its HCAs on the fabric, rail after rail; absent: mlx5_0, mlx5_1, …")
+                "Its HCAs on its fabrics, rail after rail; absent: mlx5_0, mlx5_1, … on the only "
+                "one.")
       .optional("gates", &Profile::gates, listOf(reference("gates")),
                 "The gates that it must pass, in order.")
       .optional("pool", &Profile::pool, reference("pools"),
