@@ -264,7 +264,7 @@ int main(int count, char** words) {
     is_good = (option == "--node-name-map" || option == "-C") && *words[i + 1] != '\0';
     (option == "-C" ? hca : map) = words[i + 1];
   }
-  if (is_good) return look(readNameMap(map), std::move(hca));
+  if (is_good) return look(readNameMap(map.c_str()), std::move(hca));
   std::cerr << "usage: muster-ibnetdisc [-C HCA] [--node-name-map FILE]\n";
   return kUsage;
 }
