@@ -64,7 +64,7 @@ const std::set<std::string> kActsHere{"apply", "bmc", "cert",    "erase",    "fa
 
 /// Commands that need root: the twin makes machines and namespaces, the others write beside the
 /// state folder.
-const std::set<std::string> kStayRoot{"init", "lab", "restore"};
+const std::set<std::string> kStayRoot{"init", "lab", "login", "logout", "restore"};
 
 /// Root who works with the folder of the services' user becomes that user
 /// (app/site/service_user.h); who asked stays known. Answers whether it did.
