@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/access_file.h"
 
+#include "base/io/crypto.h"
 #include "base/io/files.h"
+#include "base/io/http.h"
 
 #include <fmt/format.h>
 
@@ -11,13 +13,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <charconv>
 #include <sstream>
+#include <utility>
 
 namespace muster::api {
 namespace {
 
 constexpr std::size_t kMaxFileBytes = 1u << 20;
+constexpr std::size_t kMaxTrustedBytes = 16u << 20;  ///< a list of an authority may be long
+constexpr std::string_view kCertificatePrefix = "cert:", kOidcPrefix = "oidc:";
 constexpr std::size_t kLookupBytes = 256u << 10;
 
 std::optional<std::uint32_t> numberOf(std::string_view who) {
@@ -51,25 +58,127 @@ bool isMember(const io::PeerCredentials& peer, const std::string& name) {
          (peer.gid == *group || std::ranges::find(peer.groups, *group) != peer.groups.end());
 }
 
-std::vector<std::string> wordsOf(const std::string& line) {
-  std::istringstream in(line.substr(0, line.find('#')));
+/// Words of a row. A part between double quotes may hold spaces and '#'.
+Result<std::vector<std::string>> wordsOf(const std::string& line) {
   std::vector<std::string> out;
-  for (std::string word; in >> word;) out.push_back(word);
+  std::string word;
+  bool in_word = false, quoted = false;
+  for (const char c : line) {
+    if (c == '"') {
+      quoted = !quoted;
+      in_word = true;
+    } else if (!quoted && c == '#') {
+      break;
+    } else if (!quoted && std::isspace(static_cast<unsigned char>(c))) {
+      if (std::exchange(in_word, false)) out.push_back(std::exchange(word, {}));
+    } else {
+      word += c;
+      in_word = true;
+    }
+  }
+  if (quoted) return fail(ErrorCode::InvalidInput, "a double quote is opened and not closed");
+  if (in_word) out.push_back(std::move(word));
   return out;
 }
 
-Result<AccessRow> rowOf(const std::vector<std::string>& words) {
+bool isKeyAndValue(const std::string& word) { return word.find('=') != std::string::npos; }
+
+std::pair<std::string, std::string> splitAtEquals(const std::string& word) {
+  const auto equals = word.find('=');
+  return {word.substr(0, equals), word.substr(equals + 1)};
+}
+
+Result<Role> roleOf(const std::string& word) {
+  if (const auto role = parseRole(word)) return *role;
+  return fail(ErrorCode::InvalidInput,
+              fmt::format("\"{}\" is no role; there are: {}", word, allRoles()));
+}
+
+Result<std::filesystem::path> absoluteFile(const std::string& text) {
+  std::filesystem::path path(text);
+  if (!path.is_absolute())
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("write the file from the root on (/…), not \"{}\"", text));
+  return path;
+}
+
+constexpr std::array kConditions{"cn", "o", "ou", "email", "dns", "uri"};
+constexpr std::size_t kMaxPersonBytes = 64;
+constexpr std::string_view kOpenIdScope = "openid";
+
+/// What may stand for a person in logs and rows: nothing that looks like another way's principal.
+bool isPersonName(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxPersonBytes &&
+         std::ranges::all_of(text, [](unsigned char c) {
+           return std::isalnum(c) || c == '.' || c == '_' || c == '-' || c == '@' || c == '+';
+         });
+}
+
+/// Of a common name, which may be "Anna Smith", in any language.
+bool isCertificateName(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxPersonBytes &&
+         std::ranges::all_of(text, [](unsigned char c) {
+           return std::isalnum(c) || c >= 0x80 ||
+                  std::string_view("._-@+/ ").find(static_cast<char>(c)) != std::string_view::npos;
+         });
+}
+
+bool fits(const CertificateRow& row, const io::CertificateNames& names) {
+  return std::ranges::all_of(row.conditions, [&names](const auto& condition) {
+    const auto& [key, value] = condition;
+    if (key == "cn") return names.common_name == value;
+    const auto& found = key == "o"       ? names.organizations
+                        : key == "ou"    ? names.units
+                        : key == "email" ? names.emails
+                        : key == "dns"   ? names.dns
+                                         : names.uris;
+    return std::ranges::find(found, value) != found.end();
+  });
+}
+
+/// Only root and this process's user may change it. Errors: Denied
+Result<void> checkTrusted(const std::filesystem::path& file, const struct stat& found,
+                          bool is_secret) {
+  const bool is_ours = found.st_uid == 0 || found.st_uid == ::geteuid();
+  if (is_ours && (found.st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
+      (!is_secret || (found.st_mode & S_IROTH) == 0))
+    return {};
+  return fail(ErrorCode::Denied,
+              fmt::format("{} {}; run: chown root {} && chmod {} {}", file.string(),
+                          is_secret ? "is a secret, and others than root may read or change it"
+                                    : "says who may do what, and others than root may change it",
+                          file.string(), is_secret ? "640" : "644", file.string()));
+}
+
+}  // namespace
+
+/// Reads rows into a table.
+class AccessParser {
+ public:
+  explicit AccessParser(AccessTable& out) : out_(out) {}
+  Result<void> row(const std::vector<std::string>& words);
+  /// What is missing when all rows are read.
+  Result<void> finish() const;
+
+ private:
+  using Words = std::vector<std::string>;
+  Result<void> file(const Words& words, std::filesystem::path& into) const;
+  Result<void> certificate(const Words& words);
+  Result<void> oidc(const Words& words);
+  Result<void> oidcValue(OidcSettings& into, const std::string& key, const std::string& value);
+  Result<void> person(const Words& words);
+
+  AccessTable& out_;
+};
+
+namespace {
+
+/// "anna operator pools=batch", behind the kind of a row.
+Result<AccessRow> whoAndRole(const std::vector<std::string>& words) {
   AccessRow row;
-  if (words.size() < 3 || (words[0] != "user" && words[0] != "group"))
-    return fail(ErrorCode::InvalidInput,
-                "a row is: user|group NAME ROLE [pools=…] [racks=…] [nodes=…]");
-  row.is_group = words[0] == "group";
   row.who = words[1];
-  const auto role = parseRole(words[2]);
-  if (!role)
-    return fail(ErrorCode::InvalidInput,
-                fmt::format("\"{}\" is no role; there are: {}", words[2], allRoles()));
-  row.role = *role;
+  TRY(role, roleOf(words[2]));
+  row.role = role;
   TRY(scope, parseScope({words.begin() + 3, words.end()}));
   row.scope = std::move(scope);
   return row;
@@ -77,21 +186,166 @@ Result<AccessRow> rowOf(const std::vector<std::string>& words) {
 
 }  // namespace
 
+Result<void> AccessParser::row(const Words& words) {
+  const auto& kind = words[0];
+  if (kind == "client-ca") return file(words, out_.client_ca_);
+  if (kind == "client-crl") return file(words, out_.client_crl_);
+  if (kind == "certificate") return certificate(words);
+  if (kind == "oidc") return oidc(words);
+  if (kind == "person") return person(words);
+  const bool of_oidc = kind == "oidc-user" || kind == "oidc-group";
+  if (words.size() < 3 || (kind != "user" && kind != "group" && !of_oidc))
+    return fail(ErrorCode::InvalidInput,
+                "a row is: user|group|oidc-user|oidc-group NAME ROLE [pools=…] [racks=…] "
+                "[nodes=…]; or it begins with certificate, client-ca, client-crl, oidc or person");
+  TRY(row, whoAndRole(words));
+  row.is_group = kind.ends_with("group");
+  (of_oidc ? out_.oidc_rows_ : out_.rows_).push_back(std::move(row));
+  return {};
+}
+
+Result<void> AccessParser::file(const Words& words, std::filesystem::path& into) const {
+  if (words.size() != 2 || !into.empty())
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("a row is: {} FILE, and there is one of them", words[0]));
+  TRY(path, absoluteFile(words[1]));
+  into = std::move(path);
+  return {};
+}
+
+Result<void> AccessParser::certificate(const Words& words) {
+  CertificateRow row;
+  std::size_t at = 1;
+  for (; at < words.size() && isKeyAndValue(words[at]); ++at) {
+    auto condition = splitAtEquals(words[at]);
+    if (std::ranges::find(kConditions, condition.first) == kConditions.end() ||
+        condition.second.empty())
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("\"{}\" says nothing about a certificate; there are: cn=, o=, ou=, "
+                              "email=, dns=, uri=",
+                              words[at]));
+    row.conditions.push_back(std::move(condition));
+  }
+  if (row.conditions.empty() || at == words.size())
+    return fail(ErrorCode::InvalidInput,
+                "a row is: certificate cn=NAME [o=…] [ou=…] [email=…] [dns=…] [uri=…] ROLE "
+                "[pools=…] [racks=…] [nodes=…]; a value with spaces is in double quotes");
+  TRY(role, roleOf(words[at]));
+  row.role = role;
+  TRY(scope, parseScope({words.begin() + static_cast<std::ptrdiff_t>(at) + 1, words.end()}));
+  row.scope = std::move(scope);
+  out_.certificates_.push_back(std::move(row));
+  return {};
+}
+
+Result<void> AccessParser::oidcValue(OidcSettings& into, const std::string& key,
+                                     const std::string& value) {
+  const auto need_https = [&](std::string& where) -> Result<void> {
+    const auto url = io::Url::parse(value);
+    if (!url || url->scheme != "https" || value.find_first_of("?#") != std::string::npos)
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("{} is an address that begins with https://, without ? and #", key));
+    where = value;
+    return {};
+  };
+  if (value.empty()) return fail(ErrorCode::InvalidInput, key + "= has no value");
+  if (key == "issuer") return need_https(into.issuer);
+  if (key == "page") {
+    TRY_OK(need_https(into.page));
+    while (into.page.ends_with('/')) into.page.pop_back();
+    if (into.page.find('/', std::string_view("https://").size()) != std::string::npos)
+      return fail(ErrorCode::InvalidInput,
+                  "page is where the page is: https://HOST:PORT, without a path");
+    return {};
+  }
+  if (key == "client-id") return into.client_id = value, Result<void>();
+  if (key == "name") return into.name_claim = value, Result<void>();
+  if (key == "groups") return into.group_claim = value, Result<void>();
+  if (key == "scopes") {
+    into.scopes = value;
+    TRY(scopes, wordsOf(value));
+    if (std::ranges::find(scopes, kOpenIdScope) == scopes.end())
+      return fail(ErrorCode::InvalidInput, "scopes has the word openid in it");
+    return {};
+  }
+  if (key == "secret-file" || key == "ca") {
+    TRY(path, absoluteFile(value));
+    (key == "ca" ? into.ca_file : into.secret_file) = std::move(path);
+    return {};
+  }
+  return fail(ErrorCode::InvalidInput,
+              fmt::format("\"{}\" is nothing that a row oidc knows; there are: issuer, client-id, "
+                          "name, groups, scopes, secret-file, ca, page",
+                          key));
+}
+
+Result<void> AccessParser::oidc(const Words& words) {
+  if (out_.oidc_) return fail(ErrorCode::InvalidInput, "there is one row oidc");
+  OidcSettings settings;
+  std::set<std::string> said;
+  for (std::size_t at = 1; at < words.size(); ++at) {
+    const auto [key, value] = splitAtEquals(words[at]);
+    if (!isKeyAndValue(words[at]) || !said.insert(key).second)
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("\"{}\": write KEY=VALUE, and each key once", words[at]));
+    TRY_OK(oidcValue(settings, key, value));
+  }
+  if (settings.issuer.empty() || settings.client_id.empty() || settings.name_claim.empty())
+    return fail(ErrorCode::InvalidInput,
+                "a row is: oidc issuer=https://… client-id=… name=CLAIM [groups=CLAIM] [page=…] "
+                "[secret-file=…] [ca=…] [scopes=…]; name is the claim that says who somebody is, "
+                "and which people cannot change themselves");
+  out_.oidc_ = std::move(settings);
+  return {};
+}
+
+Result<void> AccessParser::person(const Words& words) {
+  if (words.size() < 3 || !isPersonName(words[1]))
+    return fail(ErrorCode::InvalidInput,
+                "a row is: person NAME cert:COMMON-NAME oidc:NAME …: all of them are that person");
+  for (std::size_t at = 2; at < words.size(); ++at) {
+    const auto& principal = words[at];
+    if (!principal.starts_with(kCertificatePrefix) && !principal.starts_with(kOidcPrefix))
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("\"{}\": write cert:COMMON-NAME or oidc:NAME", principal));
+    if (!out_.persons_.emplace(principal, words[1]).second)
+      return fail(ErrorCode::InvalidInput, principal + " is somebody's already");
+  }
+  return {};
+}
+
+Result<void> AccessParser::finish() const {
+  if (!out_.certificates_.empty() && out_.client_ca_.empty())
+    return fail(ErrorCode::InvalidInput,
+                "there are rows \"certificate\" and no authority that issues them: add a row "
+                "client-ca FILE");
+  if (!out_.client_crl_.empty() && out_.client_ca_.empty())
+    return fail(ErrorCode::InvalidInput, "client-crl is of an authority: add a row client-ca FILE");
+  if (!out_.oidc_rows_.empty() && !out_.oidc_)
+    return fail(ErrorCode::InvalidInput,
+                "there are rows of OpenID Connect and no provider: add a row oidc issuer=https://… "
+                "client-id=… name=CLAIM");
+  return {};
+}
+
 Result<AccessTable> AccessTable::parse(std::string_view text, const std::string& file,
                                        Diagnostics& problems) {
   AccessTable out;
+  AccessParser parser(out);
   std::istringstream in{std::string(text)};
   int number = 0;
+  const auto read_row = [&parser](const std::string& line) -> Result<void> {
+    TRY(words, wordsOf(line));
+    return words.empty() ? Result<void>() : parser.row(words);
+  };
   for (std::string line; std::getline(in, line);) {
     ++number;
-    const auto words = wordsOf(line);
-    if (words.empty()) continue;
-    auto row = rowOf(words);
-    if (row)
-      out.rows_.push_back(std::move(*row));
-    else
+    if (const auto row = read_row(line); !row)
       problems.error({file, number, 1}, row.error().text());
   }
+  if (!problems.hasErrors())
+    if (const auto whole = parser.finish(); !whole)
+      problems.error({file, number, 1}, whole.error().text());
   if (!problems.hasErrors()) return out;
   return fail(
       Error(ErrorCode::InvalidInput, problems.all().front().text).at(problems.all().front().where));
@@ -103,15 +357,52 @@ Result<AccessTable> AccessTable::read(const std::filesystem::path& file) {
     if (errno == ENOENT || errno == ENOTDIR) return AccessTable{};
     return fail(ErrorCode::Unavailable, fmt::format("cannot look at {}", file.string()));
   }
-  const bool is_ours = found.st_uid == 0 || found.st_uid == ::geteuid();
-  if (!is_ours || (found.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    return fail(ErrorCode::Denied,
-                fmt::format("{} says who may do what, and others than root may change it; run: "
-                            "chown root {} && chmod 644 {}",
-                            file.string(), file.string(), file.string()));
+  TRY_OK(checkTrusted(file, found, false));
   TRY(text, io::readFile(file, kMaxFileBytes));
   Diagnostics problems;
   return parse(text, file.string(), problems);
+}
+
+Result<std::string> readTrustedFile(const std::filesystem::path& file, bool is_secret) {
+  struct stat found{};
+  if (::stat(file.c_str(), &found) != 0)
+    return fail(errno == ENOENT ? ErrorCode::NotFound : ErrorCode::Unavailable,
+                fmt::format("{} cannot be read, and the access file names it", file.string()));
+  TRY_OK(checkTrusted(file, found, is_secret));
+  return io::readFile(file, kMaxTrustedBytes);
+}
+
+std::string AccessTable::personOf(const std::string& principal,
+                                  const std::string& otherwise) const {
+  const auto found = persons_.find(principal);
+  return found == persons_.end() ? otherwise : found->second;
+}
+
+std::optional<Identity> AccessTable::identify(const io::CertificateNames& certificate) const {
+  const auto row = std::ranges::find_if(
+      certificates_, [&](const CertificateRow& each) { return fits(each, certificate); });
+  const auto& name = !certificate.common_name.empty() ? certificate.common_name
+                     : !certificate.emails.empty()    ? certificate.emails.front()
+                     : !certificate.dns.empty()       ? certificate.dns.front()
+                                                      : certificate.common_name;
+  if (row == certificates_.end() || !isCertificateName(name)) return std::nullopt;
+  const auto principal = std::string(kCertificatePrefix) + name;
+  Identity out{principal, Way::Certificate, row->role, row->scope, certificate.not_after};
+  out.person = personOf(principal, name);
+  out.account = "key:" + certificate.key_id;
+  return out;
+}
+
+std::optional<Identity> AccessTable::identify(const OidcAccount& account) const {
+  const auto row = std::ranges::find_if(oidc_rows_, [&](const AccessRow& each) {
+    return each.is_group ? account.groups.contains(each.who) : each.who == account.name;
+  });
+  if (row == oidc_rows_.end() || !isPersonName(account.name)) return std::nullopt;
+  const auto principal = std::string(kOidcPrefix) + account.name;
+  Identity out{principal, Way::Oidc, row->role, row->scope, std::nullopt};
+  out.person = personOf(principal, account.name);
+  out.account = "oidc:" + io::sha256Hex(account.issuer + "\n" + account.subject).substr(0, 32);
+  return out;
 }
 
 std::optional<Identity> AccessTable::identify(const io::PeerCredentials& peer) const {

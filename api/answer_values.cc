@@ -237,6 +237,28 @@ Result<lifecycle::PlanImpact> impactFrom(const json& source) {
   return read.as(std::move(out));
 }
 
+Result<app::RolloutStatus> rolloutStatusFrom(const json& source) {
+  using lifecycle::Order;
+  Members read(source, "rollout");
+  app::RolloutStatus out;
+  const auto at = read.time("at");
+  const auto& nodes = read.object("nodes", kMostItems);
+  Members order(read.object("order", kMostItems), "rollout.order");
+  out.order.order = order.word("order", [](const std::string& text) {
+    return wordOf<Order>(text, {Order::None, Order::Pause, Order::Abort});
+  });
+  out.order.by = order.text("by");
+  if (const auto good = order.finish(); !good) read.take(good.error());
+  if (const auto good = read.as(0); !good) return std::unexpected(good.error());
+  auto kept = source;  // as the store has it, where times are numbers
+  kept["at"] = at.time_since_epoch().count();
+  TRY(rollout, lifecycle::rolloutFromJson(jsonText(kept)));
+  TRY(progress, lifecycle::progressFromJson(jsonText(nodes)));
+  out.rollout = std::move(rollout);
+  out.progress = std::move(progress);
+  return std::move(out);
+}
+
 Result<lifecycle::Run> runFrom(const json& source) {
   using namespace lifecycle;
   Members read(source, "run");
@@ -278,7 +300,8 @@ Result<lifecycle::Run> runFrom(const json& source) {
                           member.text("address", kOptional), member.text("person", kOptional)},
                          member.time("at"),
                          member.text("plan_hash"),
-                         member.flag("confirmation")};
+                         member.flag("confirmation"),
+                         member.text("void_because", kOptional)};
     return member.as(std::move(approval));
   });
   out.overrides = read.items("overrides", [](const json& each) -> Result<RunOverride> {
@@ -290,13 +313,20 @@ Result<lifecycle::Run> runFrom(const json& source) {
                      member.word("against", parseRunReason),
                      member.text("reason"),
                      member.text("acknowledged_by"),
-                     member.time("acknowledged_at", kOptional)};
+                     member.time("acknowledged_at", kOptional),
+                     member.text("void_because", kOptional)};
     return member.as(std::move(made));
   });
   if (const auto* erase = read.field("erase", kOptional)) {
     Members member(*erase, "run.erase");
     out.erase.disks = member.texts("disks");
     out.erase.reason = member.text("reason");
+    if (const auto good = member.finish(); !good) read.take(good.error());
+  }
+  if (const auto* validate = read.field("validate", kOptional)) {
+    Members member(*validate, "run.validate");
+    out.validate.gates = member.texts("gates");
+    out.validate.synchronized_load = member.flag("synchronized_load");
     if (const auto good = member.finish(); !good) read.take(good.error());
   }
   if (const auto* rollout = read.field("rollout", kOptional)) {

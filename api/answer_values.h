@@ -18,6 +18,7 @@ Result<lifecycle::Finding> findingFrom(const nlohmann::json& json);
 Result<lifecycle::Explanation> explanationFrom(const nlohmann::json& json);
 Result<app::PoolHold> poolHoldFrom(const nlohmann::json& json);
 Result<lifecycle::PlanImpact> impactFrom(const nlohmann::json& json);
+Result<app::RolloutStatus> rolloutStatusFrom(const nlohmann::json& source);
 Result<lifecycle::Run> runFrom(const nlohmann::json& json);
 
 }  // namespace muster::api

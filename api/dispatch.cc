@@ -23,7 +23,7 @@ constexpr std::size_t kEtagDigits = 24;
 
 std::expected<Identity, Problem> identityOf(SiteReader& reader, const io::ServerRequest& request,
                                             const Caller& caller) {
-  if (caller.token) return *caller.token;
+  if (caller.known) return *caller.known;
   if (!request.peer) return std::unexpected(unauthenticated("this request says not who asks"));
   const auto known = reader.identify(*request.peer);
   if (!known)

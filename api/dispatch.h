@@ -10,10 +10,10 @@
 
 namespace muster::api {
 
-/// Who asks, as far as the network's thread knows it: a token's identity; nothing: the peer of a
-/// Unix socket, whom the reader thread looks up.
+/// Who asks, as far as the network's thread knows it: by a token or certificate; nothing: the peer
+/// of a Unix socket, whom the reader thread looks up.
 struct Caller {
-  std::optional<Identity> token;
+  std::optional<Identity> known;
 };
 
 /// The client's own, when it is a clean one, or a new one.

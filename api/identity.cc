@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace muster::api {
 namespace {
@@ -47,7 +48,19 @@ bool ScopeFilter::has(const inventory::Cluster& cluster, const inventory::Node& 
          hasWord(scope_.pools, cluster.profileOf(node).pool);
 }
 
-std::string_view toString(Way way) { return way == Way::UnixSocket ? "unix" : "token"; }
+std::string_view toString(Way way) {
+  switch (way) {
+    case Way::UnixSocket:
+      return "unix";
+    case Way::Certificate:
+      return "certificate";
+    case Way::Token:
+      return "token";
+    case Way::Oidc:
+      return "oidc";
+  }
+  std::abort();
+}
 
 Result<Scope> parseScope(const std::vector<std::string>& words) {
   Scope out;

@@ -41,11 +41,11 @@ class ScopeFilter {
   std::set<std::string> names_;
 };
 
-enum class Way { UnixSocket, Token };
+enum class Way { UnixSocket, Certificate, Token, Oidc };
 std::string_view toString(Way way);
 
 struct Identity {
-  std::string principal;  ///< "anna", "token:ci"
+  std::string principal;  ///< "anna", "token:ci", "cert:anna", "oidc:anna"
   Way way = Way::UnixSocket;
   Role role = Role::Viewer;
   Scope scope;
@@ -53,6 +53,8 @@ struct Identity {
   std::string person = {};                ///< whose token it is; empty: the principal's own
   std::vector<std::string> issuers = {};  ///< persons who have seen the token: who made it, or one
                                           ///< by which it was made
+  std::string account = {};  ///< never changes hands (lifecycle::RunActor); empty: the principal
+  std::string token = {};    ///< its id; empty: they came without one
 };
 
 /// "pools=a,b racks=r1 nodes=gpu[1-4]" as words, as files and commands write a scope.

@@ -1,90 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// The LED by which somebody at the rack finds a machine. A BMC answers within seconds or not at
-// all, so it is asked beside the reader's thread; what it said last is read from here.
+// The LED by which somebody at the rack finds a machine.
 #include "api/answers.h"
+#include "api/bmc_desk.h"
 #include "api/schema.h"
 #include "app/nodes/bmc_power.h"
 
-#include <condition_variable>
-#include <deque>
 #include <memory>
-#include <mutex>
-#include <thread>
 
 namespace muster::api {
 namespace {
-
-constexpr std::size_t kMostWaiting = 32, kMostKnown = 2'000;
 
 struct LocatorRow {
   std::string state = "unknown";  ///< unknown, asking, on, off, failed
   std::string text;               ///< why it failed
   WallTime at{};
 };
+using LocatorDesk = BmcDesk<LocatorRow>;
 
-/// One machine after the other, on a thread of its own that lives as long as there is work.
-class LocatorDesk {
- public:
-  LocatorDesk() = default;
-  LocatorDesk(const LocatorDesk&) = delete;
-  LocatorDesk& operator=(const LocatorDesk&) = delete;
-  ~LocatorDesk() {
-    {
-      const std::scoped_lock lock(mutex_);
-      waiting_.clear();
-    }
-    if (worker_.joinable()) worker_.join();
-  }
-
-  LocatorRow row(const NodeName& node) {
-    const std::scoped_lock lock(mutex_);
-    const auto found = rows_.find(node);
-    return found == rows_.end() ? LocatorRow{} : found->second;
-  }
-  /// False: too many wait already.
-  bool ask(const app::Options& options, const NodeName& node, std::optional<bool> on,
-           WallTime now) {
-    const std::scoped_lock lock(mutex_);
-    if (waiting_.size() >= kMostWaiting) return false;
-    if (rows_.size() >= kMostKnown) rows_.clear();
-    rows_[node] = {"asking", "", now};
-    waiting_.push_back({options, node, on});
-    if (works_) return true;
-    if (worker_.joinable()) worker_.join();
-    works_ = true;
-    worker_ = std::thread([this] { work(); });
-    return true;
-  }
-
- private:
-  struct Wish {
-    app::Options options;
-    NodeName node;
-    std::optional<bool> on;
-  };
-
-  void work() {
-    std::unique_lock lock(mutex_);
-    while (!waiting_.empty()) {
-      const auto wish = std::move(waiting_.front());
-      waiting_.pop_front();
-      lock.unlock();
-      const auto is_on = app::locateNode(wish.options, wish.node, wish.on);
-      lock.lock();
-      rows_[wish.node] = {!is_on   ? "failed"
-                          : *is_on ? "on"
-                                   : "off",
-                          is_on ? "" : is_on.error().str(), SystemClock().now()};
-    }
-    works_ = false;
-  }
-
-  std::mutex mutex_;
-  std::deque<Wish> waiting_;
-  std::map<NodeName, LocatorRow> rows_;
-  bool works_ = false;
-  std::thread worker_;
-};
+LocatorRow ask(const app::Options& options, const NodeName& node, std::optional<bool> on) {
+  const auto is_on = app::locateNode(options, node, on);
+  const auto now = SystemClock().now();
+  if (!is_on) return {"failed", is_on.error().str(), now};
+  return {*is_on ? "on" : "off", "", now};
+}
 
 nlohmann::json locatorJson(const NodeName& node, const LocatorRow& row) {
   nlohmann::json out = {{"node", node.str()}, {"state", row.state}, {"text", row.text}};
@@ -105,9 +43,16 @@ Reply order(SiteReader& reader, const Call& call, LocatorDesk& desk) {
   if (word != "on" && word != "off" && word != "read")
     return std::unexpected(Problem(400, "invalid-input", "\"led\" is on, off or read"));
   const auto on = word == "read" ? std::nullopt : std::optional(word == "on");
-  if (!desk.ask(reader.optionsFor(call.actor), node->name, on, reader.now()))
+  const auto taken = desk.ask(node->name, {"asking", "", reader.now()},
+                              [options = reader.optionsFor(call.actor), name = node->name, on] {
+                                return ask(options, name, on);
+                              });
+  if (taken == LocatorDesk::Taken::TooMany)
     return std::unexpected(
         Problem(409, "conflict", "too many BMCs are asked already", "try again in a minute"));
+  if (taken == LocatorDesk::Taken::IsBusy)
+    return std::unexpected(Problem(409, "conflict", "its BMC is asked already",
+                                   "look again in some seconds, and ask then"));
   return Answer{202, locatorJson(node->name, desk.row(node->name))};
 }
 

@@ -135,6 +135,19 @@ json sessionOperations() {
                                "counts until it ends or is revoked")}};
 }
 
+/// Of logging in by OpenID Connect (api/oidc/logins.cc): for everybody.
+json loginOperation(std::string_view id, std::string_view summary) {
+  ApiRoute route;
+  route.method = "POST";
+  route.status = 200;
+  route.schema = {{"type", "object"}};
+  return {{"operationId", id},
+          {"summary", summary},
+          {"tags", {"session"}},
+          {"security", json::array({json::object()})},
+          {"responses", responsesOf(route)}};
+}
+
 }  // namespace
 
 json openApi(const std::vector<ApiRoute>& routes) {
@@ -149,6 +162,13 @@ json openApi(const std::vector<ApiRoute>& routes) {
   }
   paths[std::string(kBasePath) + std::string(kSessionPath)] = sessionOperations();
   tags.push_back({{"name", "session"}});
+  const auto login = std::string(kBasePath) + "/login";
+  paths[login]["get"] =
+      loginOperation("getLogin", "By which provider one can log in, and whether the page can");
+  paths[login + "/device"]["post"] = loginOperation(
+      "postLoginDevice", "Begin a login: a code for a person to enter in a browser (RFC 8628)");
+  paths[login + "/device/poll"]["post"] =
+      loginOperation("postLoginDevicePoll", "Whether the code was entered, and then the token");
   return {
       {"openapi", "3.1.0"},
       {"info",

@@ -82,7 +82,11 @@ std::optional<Problem> refusedOrder(const io::ServerRequest& request) {
   if (changesNothing(request.method) || request.peer || !bearerOf(request).empty() ||
       isFromOwnPage(request))
     return std::nullopt;
-  if (cookieOf(headerOf(request, "Cookie"), kSessionCookie).empty()) return std::nullopt;
+  const bool by_cookie = !cookieOf(headerOf(request, "Cookie"), kSessionCookie).empty();
+  // A browser shows a certificate by itself, too, but programs that have one say nothing of pages.
+  const bool by_browser =
+      !headerOf(request, "Sec-Fetch-Site").empty() || !headerOf(request, "Origin").empty();
+  if (!by_cookie && !(request.shown_certificate && by_browser)) return std::nullopt;
   return denied("this order came from a page of another site", {});
 }
 

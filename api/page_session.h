@@ -29,8 +29,9 @@ std::string_view shownToken(const io::ServerRequest& request);
 /// and for a browser that does not send it, Origin. One that says neither does not.
 bool isFromOwnPage(const io::ServerRequest& request);
 
-/// A request that changes something and is known by its cookie alone must come from the page:
-/// else any page that a browser shows could give orders. nullopt: it may go on.
+/// A request that changes something and is known by its cookie alone, or by a certificate that a
+/// browser shows, must come from the page: else any page that a browser shows could give orders.
+/// nullopt: it may go on.
 std::optional<Problem> refusedOrder(const io::ServerRequest& request);
 
 /// `204` with the cookie. `expires_at`: the token's end.

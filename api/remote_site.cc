@@ -126,6 +126,7 @@ RemoteSite::RemoteSite(RemoteSiteOptions options) : options_(std::move(options))
   } else if (options_.socket.empty()) {
     io::TlsTrust trust;
     trust.ca_pem = options_.ca_pem;
+    trust.identity = options_.identity;
     client_ = io::makeHttpClient(std::move(trust));
   } else {
     client_ = io::makeUnixHttpClient({options_.socket, options_.owners});
@@ -386,6 +387,11 @@ Result<Run> RemoteSite::submitRun(const app::RunRequest& request) {
                {"after_restart", toString(request.after_restart)}};
   if (!request.apply.nodes.empty()) body["nodes"] = request.apply.nodes;
   if (request.apply.confirm) body["confirm"] = true;
+  if (!request.apply.inventory.empty()) body["inventory"] = request.apply.inventory;
+  if (request.kind == lifecycle::RunKind::Validate) {
+    if (!request.validate.gates.empty()) body["gates"] = request.validate.gates;
+    if (request.validate.synchronized_load) body["synchronized_load"] = true;
+  }
   if (request.kind == lifecycle::RunKind::Erase) {
     body["disks"] = request.erase.disks;
     body["reason"] = request.erase.reason;
@@ -398,8 +404,9 @@ Result<Run> RemoteSite::submitRun(const app::RunRequest& request) {
     };
     add("change", rollout.change);
     add("driver", rollout.driver);
-    add("on_failure", rollout.on_failure);
-    add("on_inconclusive", rollout.on_inconclusive);
+    if (rollout.on_failure) body["on_failure"] = lifecycle::toString(*rollout.on_failure);
+    if (rollout.on_inconclusive)
+      body["on_inconclusive"] = lifecycle::toString(*rollout.on_inconclusive);
     add("wipe_reason", rollout.wipe_reason);
     if (rollout.back) body["rollback"] = rollout.id;
     if (rollout.canaries > 0) body["canaries"] = rollout.canaries;
@@ -470,6 +477,21 @@ Result<Run> RemoteSite::confirmRun(const std::string& id, const std::string& pla
 
 Result<Run> RemoteSite::approveRun(const std::string& id, const std::string& plan_hash) {
   return runOf(post(runPath(id) + "/approve", {{"plan_hash", plan_hash}}));
+}
+
+Result<app::RolloutStatus> RemoteSite::rollout(const std::string& id) {
+  TRY(answer, get("/rollouts/" + (id.empty() ? "current" : io::percentEncode(id))));
+  TRY(out, rolloutStatusFrom(answer));
+  TRY(all, get("/rollouts"));
+  TRY(items, itemsOf(all));
+  for (const auto& item : *items)
+    if (const auto other = textOf(item, "id"); !other.empty() && other != out.rollout.id)
+      out.others.insert(out.others.begin(), other);  // the newest comes first
+  return std::move(out);
+}
+
+Result<Run> RemoteSite::resumeAccepting(const std::string& id, const std::string& reason) {
+  return runOf(post(runPath(id) + "/resume", {{"accept", reason}}));
 }
 
 Result<Run> RemoteSite::overrideRun(const std::string& id, const std::string& plan_hash,

@@ -22,8 +22,9 @@ struct RemoteSiteOptions {
   std::vector<uid_t> owners;     ///< whose server on the socket is believed; empty: anybody's
   std::string url;               ///< "https://ctl1:9443"
   std::string ca_pem;            ///< of the site: ca/ca.crt in its state folder
-  std::string token;             ///< empty: known by the socket
-  std::unique_ptr<io::HttpClient> client = {};  ///< empty: one of its own
+  std::string token;             ///< empty: known by the socket, or the certificate
+  std::optional<io::TlsIdentity> identity = {};  ///< a client's certificate
+  std::unique_ptr<io::HttpClient> client = {};   ///< empty: one of its own
 };
 
 /// Who answers: GET /server.
@@ -68,6 +69,8 @@ class RemoteSite final : public app::SiteClient {
   Result<lifecycle::Run> say(const std::string& id, app::RunWord word) override;
   Result<lifecycle::Run> confirmRun(const std::string& id, const std::string& plan_hash) override;
   Result<lifecycle::Run> approveRun(const std::string& id, const std::string& plan_hash) override;
+  Result<app::RolloutStatus> rollout(const std::string& id) override;
+  Result<lifecycle::Run> resumeAccepting(const std::string& id, const std::string& reason) override;
   Result<lifecycle::Run> overrideRun(const std::string& id, const std::string& plan_hash,
                                      const std::string& reason) override;
 

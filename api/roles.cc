@@ -8,21 +8,24 @@
 namespace muster::api {
 namespace {
 
-using enum Verb;
-
-constexpr std::array<std::pair<Verb, std::string_view>, 13> kVerbs{{{Look, "look"},
-                                                                    {Plan, "plan"},
-                                                                    {Run, "run"},
-                                                                    {Approve, "approve"},
-                                                                    {Wipe, "wipe"},
-                                                                    {Erase, "erase"},
-                                                                    {Power, "power"},
-                                                                    {Console, "console"},
-                                                                    {Hold, "hold"},
-                                                                    {Validate, "validate"},
-                                                                    {Certify, "certify"},
-                                                                    {Rotate, "rotate"},
-                                                                    {Verb::Admin, "admin"}}};
+/// The verbs' names are known inside of functions only: "Run" is another thing in other sources.
+constexpr auto namedVerbs() {
+  using enum Verb;
+  return std::array<std::pair<Verb, std::string_view>, 13>{{{Look, "look"},
+                                                            {Plan, "plan"},
+                                                            {Run, "run"},
+                                                            {Approve, "approve"},
+                                                            {Wipe, "wipe"},
+                                                            {Erase, "erase"},
+                                                            {Power, "power"},
+                                                            {Console, "console"},
+                                                            {Hold, "hold"},
+                                                            {Validate, "validate"},
+                                                            {Certify, "certify"},
+                                                            {Rotate, "rotate"},
+                                                            {Verb::Admin, "admin"}}};
+}
+constexpr auto kVerbs = namedVerbs();
 
 struct RoleRow {
   Role role;
@@ -32,6 +35,7 @@ struct RoleRow {
 
 /// An approver does not run, so that who asks for work and who allows it are two.
 const std::array<RoleRow, 5>& rows() {
+  using enum Verb;
   static const std::array<RoleRow, 5> table{{
       {Role::Viewer, "viewer", {Look}},
       {Role::Operator, "operator", {Look, Plan, Run, Power, Console, Hold, Validate}},

@@ -104,11 +104,13 @@ void addRecordRoutes(std::vector<ApiRoute>& routes);
 void addCertificateRoutes(std::vector<ApiRoute>& routes);
 void addOrderRoutes(std::vector<ApiRoute>& routes);
 void addRunRoutes(std::vector<ApiRoute>& routes);
+void addValidationRoutes(std::vector<ApiRoute>& routes);
 void addPlanRoutes(std::vector<ApiRoute>& routes);
 void addFirmwareRoutes(std::vector<ApiRoute>& routes);
 void addFabricRoutes(std::vector<ApiRoute>& routes);
 void addConsoleRoutes(std::vector<ApiRoute>& routes);
 void addLocatorRoutes(std::vector<ApiRoute>& routes);
+void addPowerRoutes(std::vector<ApiRoute>& routes);
 void addTokenRoutes(std::vector<ApiRoute>& routes);
 
 /// OpenAPI 3.1 of the table, as JSON.

@@ -19,7 +19,8 @@ nlohmann::json approvalsJson(const lifecycle::Run& run) {
                    {"address", each.by.address},
                    {"at", muster::toString(each.at)},
                    {"plan_hash", each.plan_hash},
-                   {"confirmation", each.confirmation}});
+                   {"confirmation", each.confirmation},
+                   {"void_because", each.void_because}});
   return out;
 }
 
@@ -33,7 +34,8 @@ nlohmann::json overridesJson(const lifecycle::Run& run) {
                    {"plan_hash", each.plan_hash},
                    {"against", toString(each.against)},
                    {"reason", each.reason},
-                   {"acknowledged_by", each.acknowledged_by}});
+                   {"acknowledged_by", each.acknowledged_by},
+                   {"void_because", each.void_because}});
     if (each.acknowledged_at != WallTime{})
       out.back()["acknowledged_at"] = muster::toString(each.acknowledged_at);
   }
@@ -97,6 +99,9 @@ nlohmann::json runJson(const lifecycle::Run& run) {
                       {"back", run.rollout.back},
                       {"driver", run.rollout.driver},
                       {"wipe_reason", run.rollout.wipe_reason}};
+  if (run.kind == lifecycle::RunKind::Validate)
+    out["validate"] = {{"gates", run.validate.gates},
+                       {"synchronized_load", run.validate.synchronized_load}};
   if (run.kind == lifecycle::RunKind::Erase)
     out["erase"] = {{"disks", run.erase.disks}, {"reason", run.erase.reason}};
   return out;

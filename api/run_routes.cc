@@ -6,12 +6,10 @@
 
 #include "api/answers.h"
 #include "api/run_json.h"
+#include "api/run_orders.h"
 #include "api/schema.h"
 #include "base/json_input.h"
 #include "lifecycle/model/json.h"
-
-#include <array>
-#include <utility>
 
 namespace muster::api {
 namespace {
@@ -22,12 +20,9 @@ constexpr std::int64_t kDefaultRuns = 100, kMaxRuns = 1'000;
 constexpr std::int64_t kEventsLimit = 200, kMaxEvents = 5'000;
 constexpr std::int64_t kAnySequence = std::int64_t{1} << 53;
 const Field kId{"id", Kind::Text, "A run", true};
-const Field kPlanHash{"plan_hash", Kind::Text, "The plan that is meant: Run's own", true};
-
-lifecycle::RunActor actorOf(const Call& call) {
-  return {call.identity.principal, std::string(toString(call.identity.way)), call.address,
-          call.identity.person, call.identity.issuers};
-}
+const Field kPlanHash{"plan_hash", Kind::Text,
+                      "The plan that is meant: Run's own, or its first digits, eight at least",
+                      true};
 
 /// Where it was: the cursor is what the last item began with.
 Reply runs(SiteReader& reader, const Call& call) {
@@ -68,98 +63,13 @@ Reply events(SiteReader& reader, const Call& call) {
   return Answer{200, {{"items", std::move(items)}, {"next", found.next}, {"ended", found.ended}}};
 }
 
-std::expected<void, Problem> require(const Call& call, Verb verb, std::string_view what) {
-  const auto& who = call.identity;
-  if (may(who.role, verb)) return {};
-  return std::unexpected(denied(fmt::format("{} ({}) may not ask for: {} (verb {})", who.principal,
-                                            toString(who.role), what, toString(verb)),
-                                rolesThatMay(verb)));
-}
-
-/// What each member of the order belongs to.
-constexpr std::array<std::pair<std::string_view, lifecycle::RunKind>, 10> kMembers{
-    {{"disks", lifecycle::RunKind::Erase},
-     {"reason", lifecycle::RunKind::Erase},
-     {"confirm_node", lifecycle::RunKind::Erase},
-     {"change", lifecycle::RunKind::Rollout},
-     {"driver", lifecycle::RunKind::Rollout},
-     {"canaries", lifecycle::RunKind::Rollout},
-     {"on_failure", lifecycle::RunKind::Rollout},
-     {"on_inconclusive", lifecycle::RunKind::Rollout},
-     {"wipe_reason", lifecycle::RunKind::Rollout},
-     {"rollback", lifecycle::RunKind::Rollout}}};
-
-/// Whether whoever may ask for runs may ask for this kind, in this way.
-std::expected<void, Problem> mayAskFor(lifecycle::RunKind kind, const Call& call) {
-  for (const auto& [member, of] : kMembers)
-    if (of != kind && call.body.contains(member))
-      return std::unexpected(
-          Problem(400, "invalid-input",
-                  fmt::format("\"{}\" belongs to a run of kind {}", member, toString(of))));
-  // A change that nobody has reviewed says what runs on nodes; a driver is declared.
-  if (!call.text("change").empty())
-    TRY_OK(require(call, Verb::Admin, "a rollout of a change that the inventory does not declare"));
-  if (!call.text("wipe_reason").empty())
-    TRY_OK(require(call, Verb::Wipe, "a rollout that wipes disks"));
-  if (kind != lifecycle::RunKind::Erase) return {};
-  TRY_OK(require(call, Verb::Erase, "an erasure of disks"));
-  if (call.text("nodes").empty() || call.text("confirm_node") != call.text("nodes"))
-    return std::unexpected(Problem(400, "invalid-input",
-                                   "an erasure names its one node twice: in \"nodes\" and in "
-                                   "\"confirm_node\"",
-                                   "this cannot be undone; nothing was done"));
-  return {};
-}
-
-std::expected<void, Problem> readRollout(SiteReader& reader, const Call& call,
-                                         app::RunRequest& request) {
-  auto& rollout = request.rollout;
-  rollout.wipe_reason = call.text("wipe_reason");
-  if (const auto id = call.text("rollback"); !id.empty()) {
-    for (const auto* other : {"nodes", "change", "driver", "canaries"})
-      if (call.body.contains(other))
-        return std::unexpected(Problem(
-            400, "invalid-input",
-            fmt::format("\"rollback\" undoes a rollout as it was: leave out \"{}\"", other)));
-    TRY(record, lifecycle::RolloutRecord::open(reader.store(), id));
-    TRY_OK(app::mayRollBack(reader.options(), reader.store(), record));
-    rollout.id = id;
-    rollout.back = true;
-    return {};
-  }
-  rollout.change = call.text("change");
-  rollout.driver = call.text("driver");
-  rollout.change_file = reader.options().inventory.string();
-  rollout.canaries = static_cast<std::size_t>(call.integer("canaries", 0));
-  rollout.on_failure = call.text("on_failure");
-  rollout.on_inconclusive = call.text("on_inconclusive");
-  return {};
-}
-
 Reply submit(SiteReader& reader, const Call& call) {
   const auto kind = lifecycle::parseRunKind(call.text("kind"));
   if (!kind)
     return std::unexpected(Problem(400, "invalid-input",
                                    "\"" + call.text("kind") + "\" is no kind of run",
-                                   "there are: apply, erase, rollout"));
-  TRY_OK(mayAskFor(*kind, call));
-  app::RunRequest request{
-      .kind = *kind,
-      .apply = {call.text("nodes"), call.flag("confirm"), "API: " + call.text("kind")}};
-  if (const auto word = call.text("after_restart"); !word.empty()) {
-    const auto policy = lifecycle::parseAfterRestart(word);
-    if (!policy)
-      return std::unexpected(
-          Problem(400, "invalid-input", "\"after_restart\" is continue or pause"));
-    request.after_restart = *policy;
-  }
-  if (!request.apply.nodes.empty()) TRY_OK(requireInScope(reader, call, request.apply.nodes));
-  if (*kind == lifecycle::RunKind::Erase)
-    request.erase = {call.texts("disks"), call.text("reason"), ""};
-  if (*kind == lifecycle::RunKind::Rollout) TRY_OK(readRollout(reader, call, request));
-  request.idempotency_key = call.idempotency_key;
-  TRY(store, app::openRunStore(reader.options()));
-  TRY(made, app::submitRun(*store, request, actorOf(call), reader.now()));
+                                   "there are: apply, erase, rollout, validate"));
+  TRY(made, submitRun(reader, call, *kind));
   return Answer{202, runJson(made), {{"Location", std::string(kBasePath) + "/runs/" + made.id}}};
 }
 
@@ -171,24 +81,45 @@ using Word = Result<Run> (*)(lifecycle::RunStore&, const std::string&, const std
 Act ordered(Order order) {
   return [order](SiteReader& reader, const Call& call) -> Reply {
     TRY(store, app::openRunStore(reader.options()));
-    TRY(run, order(*store, call.text("id"), actorOf(call), reader.now()));
-    return Answer{200, runJson(run)};
+    auto run = order(*store, call.text("id"), runActorOf(call), reader.now());
+    if (!run) return refused(std::move(run).error(), call.text("id"));
+    return Answer{200, runJson(*run)};
   };
+}
+
+/// A halted rollout may go on although a gate failed.
+Reply resumed(SiteReader& reader, const Call& call) {
+  TRY(store, app::openRunStore(reader.options()));
+  if (const auto reason = call.text("accept"); call.body.contains("accept")) {
+    if (reason.find_first_not_of(" \t\r\n") == std::string::npos || reason.size() > kMaxReasonBytes)
+      return std::unexpected(Problem(
+          400, "invalid-input",
+          fmt::format("\"accept\" says why the rollout goes on although its gate failed, in "
+                      "at most {} bytes",
+                      kMaxReasonBytes)));
+    TRY(run, app::readRun(*store, call.text("id")));
+    TRY_OK(app::acceptGate(reader.options(), run, reason, call.actor));
+  }
+  TRY(run, app::resumeRun(*store, call.text("id"), runActorOf(call), reader.now()));
+  return Answer{200, runJson(run)};
 }
 
 Act said(Word word) {
   return [word](SiteReader& reader, const Call& call) -> Reply {
     TRY(store, app::openRunStore(reader.options()));
-    TRY(run, word(*store, call.text("id"), call.text("plan_hash"), actorOf(call), reader.now()));
-    return Answer{200, runJson(run)};
+    auto run =
+        word(*store, call.text("id"), call.text("plan_hash"), runActorOf(call), reader.now());
+    if (!run) return refused(std::move(run).error(), call.text("id"));
+    return Answer{200, runJson(*run)};
   };
 }
 
 Reply overridden(SiteReader& reader, const Call& call) {
   TRY(store, app::openRunStore(reader.options()));
-  TRY(run, app::overrideRun(*store, call.text("id"), call.text("plan_hash"), call.text("reason"),
-                            actorOf(call), reader.now()));
-  return Answer{200, runJson(run)};
+  auto run = app::overrideRun(*store, call.text("id"), call.text("plan_hash"), call.text("reason"),
+                              runActorOf(call), reader.now());
+  if (!run) return refused(std::move(run).error(), call.text("id"));
+  return Answer{200, runJson(*run)};
 }
 
 }  // namespace
@@ -217,7 +148,8 @@ void addRunRoutes(std::vector<ApiRoute>& routes) {
        {"limit", Kind::Integer, "Entries of the log that are looked at", false, 1, kMaxEvents}},
       listOf("Event", part), events);
   add("POST", "/runs", Verb::Run, "Ask for a run",
-      {{"kind", Kind::Text, "apply, rollout, or erase (with the verb erase)", true},
+      {{"kind", Kind::Text,
+        "apply, rollout, validate (with the verb validate), or erase (with the verb erase)", true},
        {"nodes", Kind::Hostlist, "These only; default: all. Of erase: one"},
        {"confirm", Kind::Boolean, "Wait for its author's yes when the plan is known"},
        {"after_restart", Kind::Text, "continue or pause"},
@@ -231,14 +163,23 @@ void addRunRoutes(std::vector<ApiRoute>& routes) {
        {"on_inconclusive", Kind::Text, "Of rollout: halt or continue"},
        {"wipe_reason", Kind::Text,
         "Of rollout: why each disk may be wiped once (with the verb wipe)"},
-       {"rollback", Kind::Text, "Of rollout: undo this rollout, by its id"}},
+       {"rollback", Kind::Text, "Of rollout: undo this rollout, by its id"},
+       {"gates", Kind::Texts, "Of validate: names; default: all of the nodes' profiles"},
+       {"synchronized_load", Kind::Boolean,
+        "Of validate: each rack's nodes begin a gate at one moment"},
+       {"inventory", Kind::Text,
+        "Digest of the inventory that is meant; of another one the run fails"}},
       refTo("Run"), submit, 202);
   routes.back().knows_its_key = true;
   add("POST", "/runs/{id}/cancel", Verb::Run, "End it; nothing new begins", {}, refTo("Run"),
       ordered(app::cancelRun));
   add("POST", "/runs/{id}/pause", Verb::Run, "Begin nothing new", {}, refTo("Run"),
       ordered(app::pauseRun));
-  add("POST", "/runs/{id}/resume", Verb::Run, "Go on", {}, refTo("Run"), ordered(app::resumeRun));
+  add("POST", "/runs/{id}/resume", Verb::Run, "Go on",
+      {{"accept", Kind::Text,
+        "Of a halted rollout: why it goes on although the wave's gate failed; recorded in the "
+        "log"}},
+      refTo("Run"), resumed);
   add("POST", "/runs/{id}/confirm", Verb::Run, "Its author's yes to the plan", {kPlanHash},
       refTo("Run"), said(app::confirmRun));
   add("POST", "/runs/{id}/approve", Verb::Approve, "Somebody else's yes to the plan", {kPlanHash},

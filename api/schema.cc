@@ -101,10 +101,11 @@ json site() {
 
 json me() {
   return object({{"principal", kText},
-                 {"way", words({"unix", "token"})},
+                 {"way", words({"unix", "certificate", "token", "oidc"})},
                  {"role", words({"viewer", "operator", "approver", "robot", "admin"})},
                  {"verbs", kTexts},
                  {"scope", scope()},
+                 {"person", kText, kOptional},
                  {"expires_at", kTime, kOptional}});
 }
 
@@ -342,10 +343,12 @@ json run() {
                                 {"person", kText, kOptional},
                                 {"at", kTime},
                                 {"plan_hash", kText},
-                                {"confirmation", kFlag}});
+                                {"confirmation", kFlag},
+                                {"void_because", kText}});
   const auto erase = object({{"disks", kTexts}, {"reason", kText}});
   const auto rollout =
       object({{"id", kText}, {"back", kFlag}, {"driver", kText}, {"wipe_reason", kText}});
+  const auto validate = object({{"gates", kTexts}, {"synchronized_load", kFlag}});
   const auto stamp = object({{"state", kText}, {"reason", kText}, {"at", kTime}, {"by", kText}});
   const auto overridden = object({{"principal", kText},
                                   {"way", kText},
@@ -355,6 +358,7 @@ json run() {
                                   {"against", kText},
                                   {"reason", kText},
                                   {"acknowledged_by", kText},
+                                  {"void_because", kText},
                                   {"acknowledged_at", kTime, kOptional}});
   json out = object(
       {{"id", kText}, {"kind", kText}, {"nodes", kText}, {"confirm", kFlag}, {"command", kText}});
@@ -380,7 +384,8 @@ json run() {
                             {"unreadable", kText},
                             {"impact", planImpact()},
                             {"erase", erase},
-                            {"rollout", rollout}});
+                            {"rollout", rollout},
+                            {"validate", validate}});
   return out;
 }
 
@@ -394,6 +399,7 @@ json token() {
                  {"owner", kText},
                  {"expires_at", kTime},
                  {"revoked", kFlag},
+                 {"login", kFlag},
                  {"token", kText, kOptional}});
 }
 
@@ -427,6 +433,11 @@ json makeSchemas() {
       {"Token", token()},
   };
   out["Run"] = run();
+  out["Validation"] = object(
+      {{"run", refTo("Run")},
+       {"results",
+        arrayOf(object(
+            {{"node", kText}, {"gate", kText}, {"result", kText}, {"at", kTime, kOptional}}))}});
   out["History"] = object({{"requests", arrayOf(kFree)}, {"actions", arrayOf(kFree)}});
   out["RolloutDetail"] = object({{"id", kText},
                                  {"state", kText},
@@ -451,6 +462,13 @@ json makeSchemas() {
                            {"state", words({"unknown", "asking", "on", "off", "failed"})},
                            {"text", kText},
                            {"at", kTime, kOptional}});
+  out["Power"] = object({{"node", kText},
+                         {"state", words({"unknown", "asking", "done", "failed"})},
+                         {"action", kText},
+                         {"power", kText},
+                         {"text", kText},
+                         {"by", kText},
+                         {"at", kTime, kOptional}});
   out["AuditHead"] = object({{"sequence", kCount}, {"hash", kText}});
   out["Quarantine"] = object(
       {{"node", kText}, {"since", kTime}, {"by", kText}, {"reason", kText}, {"evidence", kAny}});

@@ -2,7 +2,9 @@
 #include "api/server.h"
 
 #include "api/dispatch.h"
+#include "api/doors.h"
 #include "api/event_hub.h"
+#include "api/oidc/logins.h"
 #include "api/page_session.h"
 #include "api/static_files.h"
 #include "app/site/actor.h"
@@ -71,8 +73,11 @@ struct ApiServer::State {
   Workers readers{1};  ///< one: a store's connection is one thread's
   std::shared_ptr<EventHub> hub;
   std::shared_ptr<const TokenTable> tokens = std::make_shared<const TokenTable>();
+  std::shared_ptr<Doors> doors;  ///< who comes in from elsewhere, as the access file says now
+  std::unique_ptr<Logins> logins;
   std::vector<std::unique_ptr<io::HttpServer>> servers;
   std::uint16_t port = 0;
+  bool port_asks = false;     ///< for certificates
   std::string token_trouble;  ///< as it was said last
   Steady::time_point extra_look_at{};
   std::atomic<Steady::rep> answered_at{Steady::now().time_since_epoch().count()};
@@ -80,14 +85,18 @@ struct ApiServer::State {
 
   Task<void> onReader(std::function<void(SiteReader&)> work);
   Task<void> refreshTokens();
+  Task<void> refreshDoors();
+  void useDoors(std::shared_ptr<Doors> changed);
   Task<void> lookAtTokens();
   Task<void> lookForToken(io::ServerRequest head);
   Task<io::ServerResponse> handle(const ApiRoute& route, io::ServerRequest request);
   Task<io::ServerResponse> stream(const ApiRoute& route, io::ServerRequest request);
   Task<io::ServerResponse> unknown(io::ServerRequest request);
-  std::optional<Caller> callerOf(const io::ServerRequest& head) const;
+  std::expected<Caller, Problem> callerOf(const io::ServerRequest& head) const;
   io::Admission admit(const ApiRoute* route, const io::ServerRequest& head) const;
   Task<io::ServerResponse> session(io::ServerRequest request);
+  Async<CreatedToken> logIn(LoginRequest login);
+  Task<void> logOut(std::string secret, std::string by);
   std::vector<io::Route> ioRoutes();
   Result<void> listenOnSocket();
   Result<void> listenOnPort();
@@ -104,6 +113,25 @@ Task<void> ApiServer::State::onReader(std::function<void(SiteReader&)> work) {
     return true;
   };
   (void)co_await offload<bool>(readers, std::move(job));
+}
+
+Task<void> ApiServer::State::refreshDoors() {
+  auto found = std::make_shared<std::shared_ptr<Doors>>();
+  std::function<void(SiteReader&)> look = [found](SiteReader& site) {
+    *found = site.changedDoors();
+  };
+  co_await onReader(std::move(look));
+  if (*found) useDoors(std::move(*found));
+}
+
+void ApiServer::State::useDoors(std::shared_ptr<Doors> changed) {
+  doors = std::move(changed);
+  if (!doors->trouble().empty())
+    logWarning("api", "who comes in from elsewhere: {}", doors->trouble());
+  if (doors->asksForCertificates() && port != 0 && !port_asks)
+    logWarning("api",
+               "the access file names an authority of clients now; the HTTPS port asks for "
+               "certificates when muster server is started anew");
 }
 
 Task<void> ApiServer::State::refreshTokens() {
@@ -125,6 +153,7 @@ Task<void> ApiServer::State::lookAtTokens() {
   asio::steady_timer timer(io);
   while (true) {
     co_await refreshTokens();
+    co_await refreshDoors();
     answered_at = Steady::now().time_since_epoch().count();
     timer.expires_after(kLookPeriod);
     co_await timer.async_wait(asio::use_awaitable);
@@ -142,21 +171,25 @@ Task<void> ApiServer::State::lookForToken(io::ServerRequest head) {
   co_await refreshTokens();
 }
 
-/// Nothing: nobody that is known. A token that does not count is no reason to take the socket's
-/// peer for somebody.
-std::optional<Caller> ApiServer::State::callerOf(const io::ServerRequest& head) const {
-  const auto secret = shownToken(head);
-  if (secret.empty()) return head.peer ? std::optional(Caller{}) : std::nullopt;
-  const auto* token = tokens->find(secret, SystemClock().now());
-  return token ? std::optional(Caller{identityOf(*token)}) : std::nullopt;
+/// Who shows a token is known by that alone: one that does not count is no reason to take the
+/// certificate's owner, or the socket's peer, for somebody. Errors: 401, 503
+std::expected<Caller, Problem> ApiServer::State::callerOf(const io::ServerRequest& head) const {
+  const auto now = SystemClock().now();
+  if (const auto secret = shownToken(head); !secret.empty()) {
+    if (const auto* token = tokens->find(secret, now)) return Caller{identityOf(*token)};
+    return std::unexpected(unauthenticated("the token is unknown, over or revoked"));
+  }
+  if (head.shown_certificate && doors->asksForCertificates()) {
+    TRY(who, doors->evaluate(*head.shown_certificate, now));
+    return Caller{std::move(who)};
+  }
+  if (head.peer) return Caller{};
+  return std::unexpected(unauthenticated("this request says not who asks"));
 }
 
 io::Admission ApiServer::State::admit(const ApiRoute* route, const io::ServerRequest& head) const {
   if (route && route->reach == Reach::Anybody) return {kMaxQueryBytes, std::nullopt};
-  if (!callerOf(head))
-    return refuse(
-        head, unauthenticated(shownToken(head).empty() ? "this request says not who asks"
-                                                       : "the token is unknown, over or revoked"));
+  if (const auto caller = callerOf(head); !caller) return refuse(head, caller.error());
   if (const auto problem = refusedOrder(head)) return refuse(head, *problem);
   return {route && route->method != "GET" ? kMaxOrderBytes : kMaxQueryBytes, std::nullopt};
 }
@@ -204,7 +237,7 @@ Task<io::ServerResponse> ApiServer::State::stream(const ApiRoute& route,
       return (all || names->contains(of)) && (subject.empty() || of == subject);
     };
   std::function<bool()> may_go_on;
-  if (caller.token)  // asked with each heartbeat: revoked or over
+  if (caller.known)  // asked with each heartbeat: revoked or over
     may_go_on = [this, head = std::move(request)] { return callerOf(head).has_value(); };
   ++reader->counters().streams;
   const std::shared_ptr<void> counted(nullptr,
@@ -220,13 +253,41 @@ Task<io::ServerResponse> ApiServer::State::stream(const ApiRoute& route,
 /// Begins and ends what a browser is known by. Who is known by a socket needs none.
 Task<io::ServerResponse> ApiServer::State::session(io::ServerRequest request) {
   const auto id = requestIdOf(request);
-  if (request.method == "DELETE") co_return sessionEnded();
   const auto caller = callerOf(request).value_or(Caller{});
-  if (!caller.token)
+  if (request.method == "DELETE") {
+    if (caller.known && caller.known->way == Way::Oidc)
+      co_await logOut(std::string(shownToken(request)),
+                      fmt::format("{} (API, {}, request {})", caller.known->principal,
+                                  request.remote_address, id));
+    co_return sessionEnded();
+  }
+  if (!caller.known || shownToken(request).empty())
     co_return toResponse({400, "invalid-input", "a session begins with a token",
                           "send Authorization: Bearer TOKEN (muster token create)"},
                          id);
-  co_return sessionBegun(shownToken(request), caller.token->expires_at, SystemClock().now());
+  co_return sessionBegun(shownToken(request), caller.known->expires_at, SystemClock().now());
+}
+
+/// The token counts when it is answered.
+Async<CreatedToken> ApiServer::State::logIn(LoginRequest login) {
+  auto made = std::make_shared<std::optional<Result<CreatedToken>>>();
+  std::function<void(SiteReader&)> work = [made, login = std::move(login)](SiteReader& site) {
+    *made = Tokens(site.store()).logIn(login, site.now());
+  };
+  co_await onReader(std::move(work));
+  if (!*made) co_return fail(ErrorCode::Internal, "the login could not be kept");
+  co_await refreshTokens();
+  co_return std::move(**made);
+}
+
+/// A login ends for everybody who has its token, and not in this browser alone.
+Task<void> ApiServer::State::logOut(std::string secret, std::string by) {
+  std::function<void(SiteReader&)> work = [secret, by](SiteReader& site) {
+    if (const auto ended = Tokens(site.store()).logOut(secret, by, site.now()); !ended)
+      logWarning("api", "{} could not log out: {}", by, ended.error().str());
+  };
+  co_await onReader(std::move(work));
+  co_await refreshTokens();
 }
 
 Task<io::ServerResponse> ApiServer::State::unknown(io::ServerRequest request) {
@@ -269,6 +330,7 @@ std::vector<io::Route> ApiServer::State::ioRoutes() {
                    [this](io::ServerRequest request) { return session(std::move(request)); },
                    [this](const io::ServerRequest& head) { return admit(nullptr, head); },
                    fresh_tokens});
+  for (auto& route : logins->routes()) out.push_back(std::move(route));
   out.push_back({"*", std::string(kBasePath) + "/",
                  [this](io::ServerRequest request) { return unknown(std::move(request)); },
                  [this](const io::ServerRequest& head) { return admit(nullptr, head); }});
@@ -336,6 +398,9 @@ Result<void> ApiServer::State::listenOnPort() {
   TRY(keys, app::Keys::loadOrCreate(options.state));
   TRY(identity, keys.ca.issueServer("muster", names, kCertificateLife));
   server.identity = std::move(identity);
+  port_asks = doors->asksForCertificates();
+  server.takes_any_client_certificate = port_asks;
+  server.client_ca_pem = doors->caPem();
   TRY(started, io::startHttpServer(io.get_executor(), std::move(server)));
   started->addRoutes(ioRoutes());
   port = started->port();
@@ -369,6 +434,11 @@ Result<std::unique_ptr<ApiServer>> ApiServer::start(const app::Options& options,
   state->hub = std::make_shared<EventHub>(
       state->io.get_executor(),
       [self](std::function<void(SiteReader&)> work) { return self->onReader(std::move(work)); });
+  state->useDoors(state->reader->changedDoors());
+  LoginHooks hooks;
+  hooks.doors = [self] { return self->doors; };
+  hooks.log_in = [self](LoginRequest login) { return self->logIn(std::move(login)); };
+  state->logins = std::make_unique<Logins>(std::move(hooks));
   TRY_OK(state->listenOnSocket());
   if (!api.listen.empty()) TRY_OK(state->listenOnPort());
   const async::Ended ended = [](const std::exception_ptr& thrown) {

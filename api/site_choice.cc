@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/site_choice.h"
 
+#include "api/oidc/login_client.h"
 #include "api/remote_site.h"
 #include "api/server.h"
 #include "app/site/embedded_site.h"
@@ -29,13 +30,47 @@ std::string withoutLineEnd(std::string text) {
   return text;
 }
 
+/// Of `muster login`, where nothing else says who asks. Empty: there is none.
+Result<std::string> keptToken(const app::Options& options) {
+  const auto file = LoginFile::ofUser();
+  const auto origin = loginOrigin(options);
+  if (!file || !origin) return std::string();
+  TRY(logins, file->read());
+  const auto found = logins.find(*origin);
+  if (found == logins.end()) return std::string();
+  if (found->second.expires_at <= SystemClock().now())
+    return fail(
+        ErrorCode::Denied,
+        fmt::format("the login of {} to {} ended at {}; run muster login again, or muster "
+                    "logout",
+                    found->second.principal, *origin, muster::toString(found->second.expires_at)));
+  return found->second.token;
+}
+
 Result<std::string> tokenOf(const app::Options& options) {
+  const bool has_certificate = !options.client_cert.empty() || !options.client_key.empty();
+  if (options.token_file.empty() && options.token.empty() && !has_certificate)
+    return keptToken(options);
   if (options.token_file.empty()) return options.token;
   TRY(text, io::readFile(options.token_file, kMaxSmallFile));
   auto token = withoutLineEnd(std::move(text));
   if (token.empty())
     return fail(ErrorCode::InvalidInput, options.token_file.string() + " holds no token");
   return token;
+}
+
+/// The certificate by which the server is to know this client; nothing: none is said.
+Result<std::optional<io::TlsIdentity>> certificateOf(const app::Options& options) {
+  std::optional<io::TlsIdentity> out;
+  if (options.client_cert.empty() && options.client_key.empty()) return out;
+  if (options.client_cert.empty() || options.client_key.empty())
+    return fail(ErrorCode::InvalidInput,
+                "a certificate and its key belong together: give --client-cert FILE "
+                "(MUSTER_CLIENT_CERT) and --client-key FILE (MUSTER_CLIENT_KEY)");
+  TRY(certificate, io::readFile(options.client_cert, kMaxSmallFile));
+  TRY(key, io::readFile(options.client_key, kMaxSmallFile));
+  out = io::TlsIdentity{Secret(std::move(key)), std::move(certificate)};
+  return out;
 }
 
 /// Whose program on a socket of this state folder is believed: root's, this user's, and that of
@@ -68,6 +103,14 @@ Result<Site> named(const app::Options& options) {
                   "name the certificate of the site's authority: --server-ca FILE "
                   "(MUSTER_SERVER_CA); it is ca/ca.crt in the server's state folder");
     TRY(ca, io::readFile(options.server_ca, kMaxSmallFile));
+    if (!io::describeCertificate(ca))
+      return fail(
+          ErrorCode::InvalidInput,
+          fmt::format("{} holds no certificate (PEM); --server-ca is the certificate of the "
+                      "site's authority, ca/ca.crt in the server's state folder",
+                      options.server_ca.string()));
+    TRY(identity, certificateOf(options));
+    remote.identity = std::move(identity);
     remote.ca_pem = std::move(ca);
     remote.url = std::string(at);
     while (remote.url.ends_with('/')) remote.url.pop_back();

@@ -179,6 +179,15 @@ bool SiteReader::reopenIfReplaced() {
   return true;
 }
 
+std::shared_ptr<Doors> SiteReader::changedDoors() {
+  if (!door_files_.empty() && marksOf(door_files_) == doors_mark_) return nullptr;
+  peers_.clear();  // of the file as it was
+  auto out = std::make_shared<Doors>(access_file_, options_.state / "ca/ca.crt");
+  door_files_ = out->files();
+  doors_mark_ = out->mark();
+  return out;
+}
+
 Result<std::shared_ptr<const TokenTable>> SiteReader::changedTokens() {
   TRY(text, store_->getValue(kTokensKey));
   auto now_text = text.value_or("[]");

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api/access_file.h"
+#include "api/doors.h"
 #include "api/tokens.h"
 #include "app/nodes/fleet_view.h"
 #include "app/site/session.h"
@@ -75,6 +76,8 @@ class SiteReader {
   std::uint64_t storeNumber() const { return store_number_; }
   /// The tokens of the store as they are now; null: as they were at the last call.
   Result<std::shared_ptr<const TokenTable>> changedTokens();
+  /// As the access file and the files that it names are now; null: as they were at the last call.
+  std::shared_ptr<Doors> changedDoors();
 
  private:
   SiteReader(app::Options options, std::filesystem::path access_file,
@@ -108,6 +111,8 @@ class SiteReader {
   };
   std::map<std::string, Known> peers_;  ///< by uid and groups
   std::optional<std::string> tokens_text_;
+  std::vector<std::filesystem::path> door_files_;
+  std::string doors_mark_;  ///< of those files, as they were
 };
 
 }  // namespace muster::api

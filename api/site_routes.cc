@@ -81,6 +81,7 @@ Reply me(SiteReader&, const Call& call) {
               {"role", toString(who.role)},
               {"verbs", std::move(verbs)},
               {"scope", toJson(who.scope)}}};
+  if (!who.person.empty()) out.body["person"] = who.person;
   if (who.expires_at) out.body["expires_at"] = muster::toString(*who.expires_at);
   return out;
 }
@@ -176,11 +177,13 @@ std::vector<ApiRoute> apiRoutes() {
   addRecordRoutes(out);
   addOrderRoutes(out);
   addRunRoutes(out);
+  addValidationRoutes(out);
   addPlanRoutes(out);
   addFirmwareRoutes(out);
   addFabricRoutes(out);
   addConsoleRoutes(out);
   addLocatorRoutes(out);
+  addPowerRoutes(out);
   addTokenRoutes(out);
   for (auto& route : out)
     if (route.method != "GET") route.resource = resourceOf(out, route);

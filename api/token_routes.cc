@@ -25,10 +25,11 @@ Reply create(SiteReader& reader, const Call& call) {
                              static_cast<int>(call.integer("hours", kDefaultHours)),
                              call.text("owner")};
   const auto& who = call.identity;
+  auto issuers = who.issuers;
+  if (!who.account.empty()) issuers.push_back(who.account);
   TRY(created,
       Tokens(reader.store())
-          .create(request,
-                  {call.actor, who.person.empty() ? who.principal : who.person, who.issuers},
+          .create(request, {call.actor, who.person.empty() ? who.principal : who.person, issuers},
                   reader.now()));
   Answer out{200, toJson(created.token)};
   out.body["token"] = created.secret;

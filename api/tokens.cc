@@ -27,6 +27,10 @@ nlohmann::json keptJson(const Token& token) {
   auto out = toJson(token);
   out["sha256"] = token.sha256;
   out["issuers"] = token.issuers;
+  if (token.isLogin()) {
+    out["principal"] = token.principal;
+    out["account"] = token.account;
+  }
   return out;
 }
 
@@ -55,7 +59,9 @@ Result<Token> tokenOf(const nlohmann::json& json) {
            json.at("revoked"),
            json.at("sha256"),
            json.value("owner", ""),
-           json.value("issuers", std::vector<std::string>())};
+           json.value("issuers", std::vector<std::string>()),
+           json.value("principal", ""),
+           json.value("account", "")};
     if (out.issuers.empty()) out.issuers = {personIn(out.created_by)};
     if (out.owner.empty()) out.owner = out.issuers.front();
     const auto role = parseRole(json.at("role").get<std::string>());
@@ -78,6 +84,14 @@ bool isName(std::string_view text) {
   });
 }
 
+/// What nobody asks for any more goes: tokens long after their end, logins at once.
+void tidy(std::vector<Token>& tokens, WallTime now) {
+  std::erase_if(tokens, [now](const Token& old) {
+    return old.isLogin() ? old.expires_at <= now || old.revoked
+                         : old.expires_at + kKeptWhenOver < now;
+  });
+}
+
 /// `change` answers what the list becomes; asked again when somebody else was faster.
 Result<void> exchange(lifecycle::Store& store,
                       const std::function<Result<void>(std::vector<Token>&)>& change) {
@@ -94,7 +108,8 @@ Result<void> exchange(lifecycle::Store& store,
 }  // namespace
 
 nlohmann::json toJson(const Token& token) {
-  return {{"id", token.id},
+  return {{"login", token.isLogin()},
+          {"id", token.id},
           {"name", token.name},
           {"role", toString(token.role)},
           {"scope", toJson(token.scope)},
@@ -192,21 +207,76 @@ Result<CreatedToken> Tokens::create(const TokenRequest& request, const TokenIssu
                           muster::toString(out.token.expires_at)),
               now));
   TRY_OK(exchange(store_, [&](std::vector<Token>& tokens) -> Result<void> {
-    std::erase_if(tokens, [&](const Token& old) { return old.expires_at + kKeptWhenOver < now; });
+    tidy(tokens, now);
     for (const auto& old : tokens)
       if (old.name == request.name && !old.revoked && old.expires_at > now)
         return fail(ErrorCode::Conflict,
                     fmt::format("there is a token {} already ({}); revoke it, or take another name",
                                 old.name, old.id));
-    if (tokens.size() >= kMaxTokens)
+    const auto count = std::ranges::count_if(tokens, [](const Token& t) { return !t.isLogin(); });
+    if (static_cast<std::size_t>(count) >= kMaxTokens)
       return fail(ErrorCode::Conflict,
                   fmt::format("there are {} tokens, which is the most; one that has been over for "
                               "90 days makes room",
-                              tokens.size()));
+                              count));
     tokens.push_back(out.token);
     return {};
   }));
   return out;
+}
+
+Result<CreatedToken> Tokens::logIn(const LoginRequest& request, WallTime now) {
+  const auto& who = request.who;
+  const auto ends = std::min(who.expires_at.value_or(now), now + kLongestLogin);
+  if (ends <= now)
+    return fail(ErrorCode::InvalidInput,
+                "the provider's login is over as it begins; are both clocks right?");
+  CreatedToken out;
+  out.secret = std::string(kTokenPrefix) + io::randomToken(kSecretBytes);
+  out.token.id = io::toHex(io::randomBytes(kIdBytes));
+  out.token.name = "login-" + out.token.id;
+  out.token.role = who.role;
+  out.token.scope = who.scope;
+  out.token.created_at = now;
+  out.token.created_by = request.by;
+  out.token.expires_at = ends;
+  out.token.sha256 = io::sha256Hex(out.secret);
+  out.token.owner = who.person;
+  out.token.issuers = {who.person};
+  out.token.principal = who.principal;
+  out.token.account = who.account;
+  TRY_OK(note(fmt::format("{} logs in ({}) as {}: role {}, until {}", request.by, out.token.id,
+                          who.person, toString(who.role), muster::toString(ends)),
+              now));
+  TRY_OK(exchange(store_, [&](std::vector<Token>& tokens) -> Result<void> {
+    tidy(tokens, now);
+    const auto is_theirs = [&](const Token& t) { return t.isLogin() && t.account == who.account; };
+    while (static_cast<std::size_t>(std::ranges::count_if(tokens, is_theirs)) >= kMaxLoginsOfOne)
+      tokens.erase(std::ranges::find_if(tokens, is_theirs));  // the oldest is the first
+    if (static_cast<std::size_t>(std::ranges::count_if(tokens, &Token::isLogin)) >= kMaxLogins)
+      return fail(ErrorCode::Conflict,
+                  fmt::format("{} logins are open, which is the most; try again when one has ended",
+                              kMaxLogins));
+    tokens.push_back(out.token);
+    return {};
+  }));
+  return out;
+}
+
+Result<bool> Tokens::logOut(std::string_view secret, const std::string& by, WallTime now) {
+  const auto hash = io::sha256Hex(secret);
+  std::optional<Token> ended;
+  TRY_OK(exchange(store_, [&](std::vector<Token>& tokens) -> Result<void> {
+    ended.reset();
+    const auto found = std::ranges::find(tokens, hash, &Token::sha256);
+    if (found == tokens.end() || !found->isLogin()) return {};
+    ended = *found;
+    tokens.erase(found);
+    return {};
+  }));
+  if (!ended) return false;
+  TRY_OK(note(fmt::format("{} logs out ({})", by, ended->id), now));
+  return true;
 }
 
 Result<Token> Tokens::revoke(const std::string& id_or_name, const std::string& by, WallTime now) {
@@ -240,8 +310,16 @@ const Token* TokenTable::find(std::string_view secret, WallTime now) const {
 }
 
 Identity identityOf(const Token& token) {
-  return {"token:" + token.name, Way::Token,  token.role,   token.scope,
-          token.expires_at,      token.owner, token.issuers};
+  const bool is_login = token.isLogin();
+  return {is_login ? token.principal : "token:" + token.name,
+          is_login ? Way::Oidc : Way::Token,
+          token.role,
+          token.scope,
+          token.expires_at,
+          token.owner,
+          token.issuers,
+          token.account,
+          is_login ? std::string() : token.id};  // who logs out takes no word back
 }
 
 }  // namespace muster::api

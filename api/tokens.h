@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api/identity.h"
+#include "app/site/revoked_tokens.h"
 #include "lifecycle/store/store.h"
 
 #include <string>
@@ -16,6 +17,9 @@ namespace muster::api {
 inline constexpr std::string_view kTokenPrefix = "muster_";
 inline constexpr std::size_t kMaxTokens = 1'000;
 inline constexpr int kMaxTokenHours = 24 * 366;
+inline constexpr std::size_t kMaxLogins = 2'000;
+inline constexpr std::size_t kMaxLoginsOfOne = 16;
+inline constexpr std::chrono::hours kLongestLogin{24};
 
 struct Token {
   std::string id;  ///< names it in lists and logs
@@ -31,6 +35,9 @@ struct Token {
   std::vector<std::string> issuers;  ///< persons who have seen it: who has made it, then who has
                                      ///< seen the token by which it was made, and so on; of an
                                      ///< older muster: from created_by
+  std::string principal = {};        ///< of a login: "oidc:anna"; empty: "token:NAME"
+  std::string account = {};          ///< of a login (lifecycle::RunActor)
+  bool isLogin() const { return !principal.empty(); }
 };
 /// Without the hash.
 nlohmann::json toJson(const Token& token);
@@ -48,6 +55,11 @@ struct TokenIssuer {
   std::string person;                     ///< "anna"
   std::vector<std::string> issuers = {};  ///< who has seen the token by which that person comes
 };
+/// Somebody whom a provider has proved, for as long as it says.
+struct LoginRequest {
+  Identity who;    ///< of Way::Oidc, with its end
+  std::string by;  ///< as the log says it
+};
 struct CreatedToken {
   Token token;
   std::string secret;  ///< "muster_…": shown once
@@ -61,6 +73,12 @@ class Tokens {
   /// Errors: InvalidInput (name, hours, tokens made by tokens too often), Conflict (the name is in
   /// use, or there are too many)
   Result<CreatedToken> create(const TokenRequest& request, const TokenIssuer& by, WallTime now);
+  /// A login is a token that is gone when it is over. Of one account the newest kMaxLoginsOfOne
+  /// count. Errors: InvalidInput (over already), Conflict (there are too many)
+  Result<CreatedToken> logIn(const LoginRequest& request, WallTime now);
+  /// The end of a login by whom it belongs to; another token is left alone. Answers whether it was
+  /// one. Errors: those of the store
+  Result<bool> logOut(std::string_view secret, const std::string& by, WallTime now);
   /// `id_or_name`. Errors: NotFound
   Result<Token> revoke(const std::string& id_or_name, const std::string& by, WallTime now);
 
@@ -83,7 +101,7 @@ class TokenTable {
 Identity identityOf(const Token& token);
 
 /// The store's value that holds them.
-inline constexpr const char* kTokensKey = "api.tokens";
+using app::kTokensKey;
 /// Errors: Corrupt
 Result<std::vector<Token>> tokensFromText(std::string_view text);
 

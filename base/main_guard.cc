@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <fcntl.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -28,6 +30,12 @@ int tellBroken(std::string_view program) {
                                      program, what))
             << std::endl;
   return kBrokenExit;
+}
+
+void fillStandardStreams() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
+    if (::fcntl(fd, F_GETFD) == -1 && errno == EBADF)
+      (void)::open("/dev/null", O_RDWR);  // takes the lowest number that is free: this one
 }
 
 int codeOnceWritten(std::string_view program, int code, std::ostream& out, int fd) {

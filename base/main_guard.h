@@ -15,9 +15,14 @@ inline constexpr int kBrokenExit =
 /// catch.
 int tellBroken(std::string_view program);
 
+/// Standard input, output and error lead to /dev/null where who started the program has closed
+/// them: a file that is opened would take their place otherwise, and be written into.
+void fillStandardStreams();
+
 /// Runs the program's work; answers its exit code, or kBrokenExit when an exception came out.
 template <class Work>
 int guardedMain(std::string_view program, Work&& work) {
+  fillStandardStreams();
   try {
     return work();
   } catch (...) {

@@ -7,6 +7,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <poll.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -104,6 +105,12 @@ Async<void> talk(std::unique_ptr<io::Dialogue> line) {
   (void)co_await giveBack(*line);
   if (first.index() == 0) co_return std::get<0>(std::move(first));
   co_return std::get<1>(std::move(first));
+}
+
+bool waitWhileRead(std::chrono::milliseconds time) {
+  pollfd out{STDOUT_FILENO, 0, 0};  // no event is asked for: only an error or a hang-up ends it
+  const int changed = ::poll(&out, 1, static_cast<int>(time.count()));
+  return changed <= 0 || (out.revents & (POLLERR | POLLHUP | POLLNVAL)) == 0;
 }
 
 }  // namespace muster::cli

@@ -4,6 +4,7 @@
 
 #include "base/io/dialogue.h"
 
+#include <chrono>
 #include <memory>
 
 namespace muster::cli {
@@ -14,5 +15,9 @@ inline constexpr char kLeaveKey = 0x1d;  ///< Ctrl-]
 /// is raw meanwhile: Ctrl-C goes to the machine. Standard input that is no terminal is sent too;
 /// its end ends nothing.
 Async<void> talk(std::unique_ptr<io::Dialogue> line);
+
+/// Waits for the time. Answers false, at once, when nobody reads standard output any more; a signal
+/// ends the wait early.
+bool waitWhileRead(std::chrono::milliseconds time);
 
 }  // namespace muster::cli

@@ -216,8 +216,9 @@ Result<std::optional<NetboxAddress>> netboxAddress(const json& source) {
   return std::optional(std::move(out));
 }
 
-NetboxClient::NetboxClient(io::Url root, Secret token, std::unique_ptr<io::HttpClient> client)
-    : root_(std::move(root)), token_(std::move(token)), client_(std::move(client)) {}
+NetboxClient::NetboxClient(io::Url root, const Secret& token,
+                           std::unique_ptr<io::HttpClient> client)
+    : root_(std::move(root)), token_(token), client_(std::move(client)) {}
 
 Async<json> NetboxClient::page(io::Url url) {
   io::HttpRequest request;

@@ -51,7 +51,7 @@ struct NetboxQuery {
 class NetboxClient {
  public:
   /// `root`: without /api. `client` is for it alone: the token goes nowhere else.
-  NetboxClient(io::Url root, Secret token, std::unique_ptr<io::HttpClient> client);
+  NetboxClient(io::Url root, const Secret& token, std::unique_ptr<io::HttpClient> client);
 
   /// Devices with their interfaces and the addresses of these. Errors: Denied (token, rights),
   /// InvalidInput (a filter that NetBox does not know), Corrupt (no NetBox answers there), Conflict

@@ -167,7 +167,7 @@ Async<Outcome> FabricActing::awaitSm(FacetRef facet, SharedPicture now, ActConte
     context.progress(0.6, problem);
     co_await clock_.sleep(kPoll);
   }
-  auto help = now->deviations.empty() ? std::string("read opensm.log in the run folder")
+  auto help = now->deviations.empty() ? "read " + (manager_.servedFolder() / "opensm.log").string()
                                       : repairs(now->deviations);
   context.finding({facet, Severity::Error, problem, manager_.logTail(), help, clock_.now()});
   co_return Blocked{fmt::format("{}; {}", problem, help)};
@@ -207,7 +207,9 @@ Async<Outcome> FabricActing::applyPartitions(FacetRef facet, SharedPicture now,
     back = "; " + said;
   }
   context.finding({facet, Severity::Error, problem + back, manager_.logTail(),
-                   "compare partitions.conf in the run folder with opensm.log", clock_.now()});
+                   fmt::format("compare partitions.conf in {} with opensm.log there",
+                               manager_.servedFolder().string()),
+                   clock_.now()});
   co_return Blocked{problem + back};
 }
 

@@ -77,7 +77,7 @@ FabricInspection::FabricInspection(const inventory::Cluster& cluster, io::Proces
       clock_(clock),
       options_(absolute(std::move(options))),
       tools_(processes, options_),
-      manager_(processes, tools_, options_.run_folder),
+      manager_(processes, tools_, options_.run_folder, options_.opensm_unit),
       discovery_(tools_, manager_, clock),
       declared_(declaredFabric(cluster)) {}
 
@@ -116,7 +116,7 @@ Async<SharedPicture> FabricInspection::picture(std::chrono::milliseconds max_age
   if (auto own = known.hcas.find(std::string(kControllerHca)); own != known.hcas.end())
     now->sm_guid = own->second;
   now->files = renderSm(*declared_->fabric, declared_->topology, declared_->partitions, known,
-                        {now->sm_guid, options_.run_folder, 0});
+                        {now->sm_guid, manager_.servedFolder(), 0});
   last_ = now;
   co_return now;
 }

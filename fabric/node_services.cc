@@ -168,7 +168,7 @@ Result<ServiceFiles> NodeServicesPhase::files(std::string_view facet,
   const auto run = options_.run_folder;
   const auto known = KnownGuids::fromJson(io::readFile(run / "guids.json").value_or(""));
   return opensmFiles(cluster_, *declared_->fabric, declared_->topology, known, node.name.str(),
-                     io::readFile(run / "guid2lid").value_or(""));
+                     io::readFile(options_.opensmFolder() / "guid2lid").value_or(""));
 }
 
 std::vector<Goal> NodeServicesPhase::goals(const inventory::Cluster& cluster,

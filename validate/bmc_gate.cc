@@ -155,7 +155,7 @@ Async<std::optional<Again>> BmcGate::begin(NodeName node, std::string gate, std:
   if (view_.event_log) {
     const auto log = co_await view_.event_log(node);
     if (!log) {
-      if (auto wait = again(intent, log.error())) co_return Wait(std::move(*wait));
+      if (const auto wait = again(intent, log.error())) co_return wait;
       start.unknown = log.error().str();
     } else {
       bmc::EventLogCursor cursor;

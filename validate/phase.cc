@@ -139,6 +139,7 @@ class ValidatePhase final : public Phase {
     const auto* node = cluster_.findNode(action.facet.subject.node());
     if (!node) co_return Outcome(Blocked{"the node is not in the inventory"});
     if (!isGate(action.facet.facet)) co_return certify(*node, context);
+    gates_.erase(action.facet);  // what an earlier action has seen says nothing of this one
     auto outcome =
         co_await runGate(*node, cluster_.gates.at(gateOf(action.facet.facet)), action, context);
     if (synchronized_load_ && !outcome && !outcome.error().canRetry())

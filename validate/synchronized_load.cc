@@ -62,6 +62,11 @@ Result<std::vector<std::string>> SynchronizedLoad::request(const inventory::Clus
   return told;
 }
 
+void SynchronizedLoad::end() {
+  members_.clear();
+  steps_.clear();
+}
+
 bool SynchronizedLoad::isRequested(const inventory::Node& node) const {
   const auto rack = members_.find(node.rack);
   return rack != members_.end() && rack->second.contains(node.name);

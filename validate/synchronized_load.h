@@ -28,6 +28,8 @@ class SynchronizedLoad {
   /// declared, and the nodes that are in no rack; then nothing changes
   Result<std::vector<std::string>> request(const inventory::Cluster& cluster,
                                            const std::vector<NodeName>& nodes);
+  /// Nobody asks for it any more.
+  void end();
   bool isRequested(const inventory::Node& node) const;
 
   /// The node stands ready for this gate's load. Nullopt: it begins now, its power and that of the

@@ -228,14 +228,31 @@ std::string clusterName(const Options& options) {
   return loaded.cluster ? loaded.cluster->name : std::string();
 }
 
+/// Whether `folder` has no room for a copy of the store: SQLite says "full" of either disk.
+bool lacksRoom(const fs::path& folder, const std::string& store_url) {
+  constexpr std::string_view kSqlite = "sqlite:";
+  if (!store_url.starts_with(kSqlite)) return false;
+  std::error_code unknown;
+  const auto size = fs::file_size(store_url.substr(kSqlite.size()), unknown);
+  if (unknown) return false;
+  const auto space = fs::space(folder, unknown);
+  return !unknown && space.available < size;
+}
+
 /// Keys and a store that belong together: nothing was rotated between.
 Result<Files> keysAndStore(const Options& options, const fs::path& copy, int& schema) {
   for (int look = 0; look < kKeyLooks; ++look) {
     TRY(before, keyFiles(options.state));
     std::error_code ignored;
     fs::remove(copy, ignored);
-    TRY(copied, lifecycle::copyStore(options.storeUrl(), copy));
-    schema = copied;
+    auto copied = lifecycle::copyStore(options.storeUrl(), copy);
+    if (!copied && lacksRoom(copy.parent_path(), options.storeUrl()))
+      return fail(ErrorCode::Unavailable,
+                  fmt::format("the disk of {} is full: a backup needs room for a copy of the store "
+                              "and for itself; nothing was written",
+                              copy.parent_path().parent_path().string()));
+    TRY_OK(copied);
+    schema = *copied;
     TRY(after, keyFiles(options.state));
     if (before == after) return after;
   }

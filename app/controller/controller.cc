@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/controller/controller.h"
 
+#include "app/daemon_units.h"
+
 #include "app/controller/consoles.h"
 #include "app/site/effective_cluster.h"
 #include "app/site/rack_state.h"
@@ -104,6 +106,7 @@ fabric::FabricOptions fabricOptions(const Options& options,
                                     const std::optional<lab::LabHandle>& lab) {
   fabric::FabricOptions out;
   out.run_folder = options.state / "run" / "fabric";
+  out.opensm_unit = opensmUnit(lab.has_value());
   if (!lab) return out;
   out.tool_prefix = {"ibsim-run"};
   out.tool_env = lab->fabric_env;
@@ -250,8 +253,9 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   image_options.workers = &workers_;
   images_ = provision::openImageStore(std::move(image_options));
   const auto agent_urls = inventory::agentUrls(cluster_.provisioning(), gateway::kHttpsPort);
-  evidence_ =
-      gateway::makeNetworkEvidence(provision::dnsmasqLeaseFile(netbootFolder(options.state)));
+  const auto dnsmasq = dnsmasqUnit(lab.has_value());
+  evidence_ = gateway::makeNetworkEvidence(
+      provision::dnsmasqLeaseFile(dnsmasq ? dnsmasq->folder : netbootFolder(options.state)));
   gateway_ = gateway::makeGatewayServer(cluster_, keys_->ca, *store_, *clock_, *evidence_,
                                         agent_urls, healthRulesFor(cluster_));
   auto bmcs = bmc::makeBmcFleet(cluster_, *store_, *clock_, workers_);
@@ -266,6 +270,7 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
                                     gateway::kHttpsPort,          keys_->ca.fingerprint(),
                                     options.runFolder("hosts"),   options.runFolder("tftp")};
   netboot.workers = &workers_;
+  netboot.dnsmasq_unit = dnsmasq;
   netboot.window = [this] { return limitHere(*clock_, gateway::kEnrollmentWindow); };
   netboot_ = provision::makeNetboot(cluster_, *images_, *gateway_, *processes_,
                                     context_.get_executor(), std::move(netboot));

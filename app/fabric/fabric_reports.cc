@@ -142,12 +142,13 @@ Result<RenderedFabric> renderFabric(const Options& options) {
   RenderedFabric out;
   TRY(files, fabric::renderExports(cluster, *fabric, declared));
   out.files = std::move(files);
-  const auto run = fabricOptions(options, std::nullopt).run_folder;
+  const auto where = fabricOptions(options, std::nullopt);
+  const auto run = where.run_folder;
   const auto known = fabric::KnownGuids::fromJson(io::readFile(run / "guids.json").value_or(""));
   for (const auto& manager : fabric->subnet_managers) {
     if (manager == "controller") continue;  // muster runs that one itself
     auto own = fabric::renderManager(cluster, *fabric, declared, known, manager,
-                                     io::readFile(run / "guid2lid").value_or(""));
+                                     io::readFile(where.opensmFolder() / "guid2lid").value_or(""));
     if (own)
       out.files.insert(out.files.end(), own->begin(), own->end());
     else

@@ -22,6 +22,9 @@ using lifecycle::Subject;
 constexpr std::chrono::minutes kBmcReturnTimeout{
     10};  ///< until a BMC answers again that has its power back
 constexpr std::chrono::seconds kPresencePoll{2};
+/// How long a node stays claimed after a switch that nobody lived to end: the longest one waits for
+/// a BMC that has its power back.
+constexpr std::chrono::minutes kPowerLease{15};
 
 constexpr std::array kPowerCommands{
     PowerCommandRow{PowerCommand::On, "on", false, "is switched on"},
@@ -57,17 +60,26 @@ Result<std::string> whyNot(lifecycle::Store& store, const NodeName& node, bool f
   return std::string();
 }
 
-Result<void> note(Session& session, const NodeName& node, const std::string& text) {
-  return addNote(session.store(), Subject(node), fmt::format("{}: {}", actorText(), text));
+/// A machine, and on whose behalf it is worked on.
+struct Machine {
+  Session& session;
+  NodeName node;
+  std::string actor;
+};
+
+Result<void> note(const Machine& machine, const std::string& text) {
+  return addNote(machine.session.store(), Subject(machine.node),
+                 fmt::format("{}: {}", machine.actor, text));
 }
 
 std::string powerCutKey(const NodeName& node) { return "bmc.cut." + node.str(); }
 
 /// A muster that ended between off and on left the outlets off: the BMC is silent until they are
 /// switched on.
-Result<void> restorePower(Session& session, const NodeName& node, bool by_ipmi,
+Result<void> restorePower(const Machine& machine, bool by_ipmi,
                           const std::function<void(const std::string&)>& notice) {
-  auto& controller = *session.controller;
+  auto& controller = *machine.session.controller;
+  const auto& node = machine.node;
   TRY(mark, controller.store().getValue(powerCutKey(node)));
   if (!mark || mark->empty()) return {};
   TRY(cut_at, parseWallTime(*mark));
@@ -79,7 +91,7 @@ Result<void> restorePower(Session& session, const NodeName& node, bool by_ipmi,
         "{}: its standby power was cut at {} and not restored; restoring it, and waiting for its "
         "BMC",
         node.str(), *mark));
-    TRY_OK(note(session, node, "restores the standby power that was cut at " + *mark));
+    TRY_OK(note(machine, "restores the standby power that was cut at " + *mark));
     TRY_OK(controller.run(bmc.restorePower(cut_at)));
     if (by_ipmi) return {};  // its Redfish may stay silent for another reason
     TRY_OK(controller.run(
@@ -166,19 +178,20 @@ Result<LockedSession> openFor(const Options& options, const NodeName& node) {
 }
 
 /// What the inventory asks for before the node is reset by a person; empty: nothing.
-Result<std::string> askedByInventory(Session& session, const NodeName& node) {
+Result<std::string> askedByInventory(lifecycle::Store& store, const inventory::Cluster& cluster,
+                                     const NodeName& node, WallTime now) {
   const Subject subject(node);
   lifecycle::Plan plan;
   plan.actions.emplace_back().facet.subject = subject;
   lifecycle::PlanImpact impact;
   impact.actions = impact.subjects = 1;
   impact.reset = {node};
-  TRY(facts, session.store().factsOf(subject));
+  TRY(facts, store.factsOf(subject));
   const auto pool = std::ranges::find_if(
       facts, [](const auto& fact) { return fact.facet.str() == lifecycle::kPoolFacet; });
   if (pool == facts.end() || lifecycle::mayTakeJobs(pool->value)) impact.taken_out = {node};
-  const auto needed = approvalsNeeded(session.cluster(), plan, impact);
-  TRY(window, windowFor(session.cluster(), impact.taken_out, session.controller->clock().now()));
+  const auto needed = approvalsNeeded(cluster, plan, impact);
+  TRY(window, windowFor(cluster, impact.taken_out, now));
   if (needed > 0)
     return fmt::format("the inventory asks for {} approvals before {} is reset", needed,
                        node.str());
@@ -187,32 +200,110 @@ Result<std::string> askedByInventory(Session& session, const NodeName& node) {
                                       fmt::join(window.pools, ", "));
 }
 
-/// Why the command must not be given now, for a disruptive one.
-Result<void> mayDisrupt(Session& session, const PowerRequest& request) {
-  TRY(why, whyNot(session.store(), request.node, request.force));
+/// Why the command must not be given now, for a disruptive one. Answers what it goes over; empty:
+/// nothing.
+Result<std::string> checkDisruption(lifecycle::Store& store, const inventory::Cluster& cluster,
+                                    const PowerRequest& request, WallTime now) {
+  TRY(why, whyNot(store, request.node, request.force));
   if (!why.empty()) return fail(ErrorCode::Conflict, why + "; nothing was done");
-  if (request.command == PowerCommand::ResetBmc) return {};  // the node runs on
-  TRY(asked, askedByInventory(session, request.node));
-  if (asked.empty()) return {};
-  if (!request.override_inventory)
-    return fail(
-        ErrorCode::Denied,
-        fmt::format("{}, and a switch cannot wait for them; nothing was done. Take the node "
-                    "out by a run (muster quarantine add {} --reason …), or add --override, "
-                    "which stays a finding until somebody has seen it",
-                    asked, request.node.str()));
-  if (!request.confirmed) return {};
+  if (request.command == PowerCommand::ResetBmc) return std::string();  // the node runs on
+  TRY(asked, askedByInventory(store, cluster, request.node, now));
+  if (asked.empty() || request.override_inventory) return std::move(asked);
+  return fail(ErrorCode::Denied,
+              fmt::format("{}, and a switch cannot wait for them; nothing was done. Take the node "
+                          "out by a run (muster quarantine add {} --reason …), or add --override, "
+                          "which stays a finding until somebody has seen it",
+                          asked, request.node.str()));
+}
+
+Result<void> mayDisrupt(const Machine& machine, const PowerRequest& request) {
+  auto& session = machine.session;
+  const auto now = session.controller->clock().now();
+  TRY(asked, checkDisruption(session.store(), session.cluster(), request, now));
+  if (asked.empty() || !request.confirmed) return {};
   return session.store().addFinding(
       {{Subject(request.node), FacetName("power.override")},
        Severity::Warning,
-       fmt::format("OVERRIDE by {}: bmc power {} although {}; reason: {}", actorText(),
+       fmt::format("OVERRIDE by {}: bmc power {} although {}; reason: {}", machine.actor,
                    rowOf(request.command).word, asked, request.reason),
        "",
        fmt::format("when you know of it: muster findings {} --clear power.override --reason …",
                    request.node.str()),
-       session.controller->clock().now(),
+       now,
        "bmc power"});
 }
+
+Result<void> requireReason(const PowerRequest& request) {
+  if (!rowOf(request.command).is_disruptive || !request.confirmed || !request.reason.empty())
+    return {};
+  return fail(ErrorCode::InvalidInput,
+              "--reason is missing; it is kept in the log; nothing was done");
+}
+
+Result<PowerResult> switchPower(const Machine& machine, const PowerRequest& request,
+                                const std::function<void(const std::string&)>& notice) {
+  const auto& row = rowOf(request.command);
+  const bool acts = request.confirmed || !row.is_disruptive;
+  auto& controller = *machine.session.controller;
+  const auto& node = request.node;
+  TRY(bmc, bmcOf(controller, node, request.ipmi));
+  if (row.is_disruptive) TRY_OK(mayDisrupt(machine, request));
+  const bool cuts = request.command == PowerCommand::AcCycle;
+  if (request.command == PowerCommand::On || (cuts && request.confirmed))
+    TRY_OK(restorePower(machine, request.ipmi, notice));
+  if (row.is_disruptive)
+    TRY_OK(refuseUnderFlash(controller, controller.bmcs().at(node), request.ipmi));
+  TRY(before, controller.run(bmc->system()));
+  PowerResult out{std::string(bmc->address()), before.power, std::nullopt};
+  if (!acts) return out;
+  TRY_OK(note(machine, fmt::format("bmc power {}{}: {}", row.word, request.ipmi ? " by IPMI" : "",
+                                   request.reason.empty() ? "no reason given" : request.reason)));
+  auto& store = controller.store();
+  if (cuts) TRY_OK(store.putValue(powerCutKey(node), toString(controller.clock().now())));
+  const auto done = controller.run(carryOut(*bmc, request.command));
+  const auto after = controller.run(bmc->system());
+  if (cuts && (done || after)) TRY_OK(store.putValue(powerCutKey(node), ""));
+  (void)controller.run(controller.bmcs().close());
+  if (!done) return fail(done.error());
+  out.after =
+      after ? Result<bmc::PowerState>(after->power) : Result<bmc::PowerState>(fail(after.error()));
+  return out;
+}
+
+/// A session beside a server, without the lock of the state folder.
+Result<std::unique_ptr<Session>> openBeside(const Options& options, const NodeName& node) {
+  TRY(live, effectiveCluster(options));
+  TRY_OK(requireNode(live->cluster(), node.str()));
+  TRY_OK(prepareStateFolder(options.state));
+  TRY(store, openStoreForWriting(options));  // makes the store of a new state folder
+  store.reset();
+  TRY(session, Session::openStored(options, std::move(live)));
+  if (session->lab) TRY_OK(lab::enter(*session->lab));
+  return std::move(session);
+}
+
+/// The node is this session's as long as this lives.
+class NodeClaim {
+ public:
+  static Result<NodeClaim> take(lifecycle::Store& store, const NodeName& node) {
+    TRY_OK(store.signOn(fmt::format("bmc power of {} at {}", node.str(), hostName()), kPowerLease));
+    TRY(claim, store.claim(Subject(node)));
+    if (!claim.ours)
+      return fail(ErrorCode::Conflict,
+                  fmt::format("{} works on {}; nothing was done", claim.holder, node.str()));
+    return NodeClaim(store, node);
+  }
+  NodeClaim(NodeClaim&& other) noexcept
+      : store_(std::exchange(other.store_, nullptr)), subject_(std::move(other.subject_)) {}
+  ~NodeClaim() {
+    if (store_) (void)store_->release(subject_);
+  }
+
+ private:
+  NodeClaim(lifecycle::Store& store, const NodeName& node) : store_(&store), subject_(node) {}
+  lifecycle::Store* store_;
+  Subject subject_;
+};
 
 }  // namespace
 
@@ -227,40 +318,28 @@ Result<PowerCommand> parsePowerCommand(std::string_view word) {
   return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" is no action; nothing was done", word));
 }
 
+Result<void> mayPowerNode(lifecycle::Store& store, const inventory::Cluster& cluster,
+                          const PowerRequest& request, WallTime now) {
+  TRY_OK(requireReason(request));
+  if (!rowOf(request.command).is_disruptive) return {};
+  TRY_OK(checkDisruption(store, cluster, request, now));
+  return {};
+}
+
 Result<PowerResult> powerNode(const Options& options, const PowerRequest& request,
                               const std::function<void(const std::string&)>& notice) {
-  const auto& row = rowOf(request.command);
-  const bool acts = request.confirmed || !row.is_disruptive;
-  if (row.is_disruptive && request.confirmed && request.reason.empty())
-    return fail(ErrorCode::InvalidInput,
-                "--reason is missing; it is kept in the log; nothing was done");
+  TRY_OK(requireReason(request));
   TRY(locked, openFor(options, request.node));
-  auto& session = *locked.session;
-  auto& controller = *session.controller;
-  const auto& node = request.node;
-  TRY(bmc, bmcOf(controller, node, request.ipmi));
-  if (row.is_disruptive) TRY_OK(mayDisrupt(session, request));
-  const bool cuts = request.command == PowerCommand::AcCycle;
-  if (request.command == PowerCommand::On || (cuts && request.confirmed))
-    TRY_OK(restorePower(session, node, request.ipmi, notice));
-  if (row.is_disruptive)
-    TRY_OK(refuseUnderFlash(controller, controller.bmcs().at(node), request.ipmi));
-  TRY(before, controller.run(bmc->system()));
-  PowerResult out{std::string(bmc->address()), before.power, std::nullopt};
-  if (!acts) return out;
-  TRY_OK(note(session, node,
-              fmt::format("bmc power {}{}: {}", row.word, request.ipmi ? " by IPMI" : "",
-                          request.reason.empty() ? "no reason given" : request.reason)));
-  auto& store = controller.store();
-  if (cuts) TRY_OK(store.putValue(powerCutKey(node), toString(controller.clock().now())));
-  const auto done = controller.run(carryOut(*bmc, request.command));
-  const auto after = controller.run(bmc->system());
-  if (cuts && (done || after)) TRY_OK(store.putValue(powerCutKey(node), ""));
-  (void)controller.run(controller.bmcs().close());
-  if (!done) return fail(done.error());
-  out.after =
-      after ? Result<bmc::PowerState>(after->power) : Result<bmc::PowerState>(fail(after.error()));
-  return out;
+  return switchPower({*locked.session, request.node, actorText(options)}, request, notice);
+}
+
+Result<PowerResult> powerNodeBeside(const Options& options, const PowerRequest& request,
+                                    const std::function<void(const std::string&)>& notice) {
+  TRY_OK(requireReason(request));
+  TRY(session, openBeside(options, request.node));
+  const auto claim = NodeClaim::take(session->store(), request.node);
+  if (!claim) return std::unexpected(claim.error());
+  return switchPower({*session, request.node, actorText(options)}, request, notice);
 }
 
 namespace {
@@ -316,16 +395,15 @@ Result<std::vector<std::string>> orderWith(const bmc::BootOrder& order, const st
 namespace {
 
 /// Noted before, because muster may die while the BMC works; and what the BMC said to it after.
-Result<void> noted(Session& session, const NodeName& node, const std::string& what,
-                   Async<void> act) {
-  TRY_OK(note(session, node, what + ": asked for"));
-  auto done = session.controller->run(std::move(act));
-  TRY_OK(note(session, node, what + (done ? ": done" : ": failed: " + done.error().text())));
+Result<void> noted(const Machine& machine, const std::string& what, Async<void> act) {
+  TRY_OK(note(machine, what + ": asked for"));
+  auto done = machine.session.controller->run(std::move(act));
+  TRY_OK(note(machine, what + (done ? ": done" : ": failed: " + done.error().text())));
   return done;
 }
 
-Result<BootOrderResult> putFirst(Session& session, const BootOrderRequest& request) {
-  auto& controller = *session.controller;
+Result<BootOrderResult> putFirst(const Machine& machine, const BootOrderRequest& request) {
+  auto& controller = *machine.session.controller;
   auto& bmc = controller.bmcs().at(request.node);
   TRY(order, controller.run(bmc.bootOrder()));
   if (request.first.empty()) return BootOrderResult{std::move(order)};
@@ -334,7 +412,7 @@ Result<BootOrderResult> putFirst(Session& session, const BootOrderRequest& reque
   for (const auto& option : order.options) now.push_back(option.reference);
   if (order.staged == wanted || (order.staged.empty() && now == wanted))
     return BootOrderResult{std::move(order)};
-  TRY_OK(noted(session, request.node, "bmc boot-order --first " + request.first,
+  TRY_OK(noted(machine, "bmc boot-order --first " + request.first,
                bmc.setBootOrder(std::move(wanted))));
   TRY(after, controller.run(bmc.bootOrder()));
   return BootOrderResult{std::move(after), true};
@@ -345,23 +423,23 @@ Async<void> insertOne(bmc::Bmc& bmc, std::string url) {
   co_return Result<void>();
 }
 
-Result<std::vector<bmc::VirtualMedium>> changeMedia(Session& session, const MediaRequest& request) {
-  auto& controller = *session.controller;
+Result<std::vector<bmc::VirtualMedium>> changeMedia(const Machine& machine,
+                                                    const MediaRequest& request) {
+  auto& controller = *machine.session.controller;
   auto& bmc = controller.bmcs().at(request.node);
   if (request.eject) {
-    TRY_OK(noted(session, request.node, "bmc media eject", bmc.ejectMedia("")));
+    TRY_OK(noted(machine, "bmc media eject", bmc.ejectMedia("")));
   } else if (!request.insert.empty()) {
-    TRY_OK(noted(session, request.node, "bmc media insert " + request.insert,
-                 insertOne(bmc, request.insert)));
+    TRY_OK(noted(machine, "bmc media insert " + request.insert, insertOne(bmc, request.insert)));
   }
   return controller.run(bmc.virtualMedia());
 }
 
-Result<bool> switchLed(Session& session, const NodeName& node, std::optional<bool> on) {
-  auto& controller = *session.controller;
-  auto& bmc = controller.bmcs().at(node);
+Result<bool> switchLed(const Machine& machine, std::optional<bool> on) {
+  auto& controller = *machine.session.controller;
+  auto& bmc = controller.bmcs().at(machine.node);
   if (on) {
-    TRY_OK(noted(session, node, *on ? "bmc locate on" : "bmc locate off", bmc.setLocateLed(*on)));
+    TRY_OK(noted(machine, *on ? "bmc locate on" : "bmc locate off", bmc.setLocateLed(*on)));
   }
   return controller.run(bmc.locateLed());
 }
@@ -370,7 +448,7 @@ Result<bool> switchLed(Session& session, const NodeName& node, std::optional<boo
 
 Result<BootOrderResult> bootOrder(const Options& options, const BootOrderRequest& request) {
   TRY(locked, openFor(options, request.node));
-  auto done = putFirst(*locked.session, request);
+  auto done = putFirst({*locked.session, request.node, actorText(options)}, request);
   (void)locked.session->controller->run(locked.session->controller->bmcs().close());
   return done;
 }
@@ -402,22 +480,15 @@ Result<std::vector<bmc::VirtualMedium>> virtualMedia(const Options& options,
                                                      const MediaRequest& request) {
   if (!request.insert.empty()) TRY_OK(checkMediaUrl(request.insert));
   TRY(locked, openFor(options, request.node));
-  auto done = changeMedia(*locked.session, request);
+  auto done = changeMedia({*locked.session, request.node, actorText(options)}, request);
   (void)locked.session->controller->run(locked.session->controller->bmcs().close());
   return done;
 }
 
 Result<bool> locateNode(const Options& options, const NodeName& node, std::optional<bool> on) {
-  // Without the lock of the state folder: it disturbs nobody's work, and is asked for beside a
-  // monitor.
-  TRY(live, effectiveCluster(options));
-  TRY_OK(requireNode(live->cluster(), node.str()));
-  TRY_OK(prepareStateFolder(options.state));
-  TRY(store, openStoreForWriting(options));  // makes the store of a new state folder
-  store.reset();
-  TRY(session, Session::openStored(options, std::move(live)));
-  if (session->lab) TRY_OK(lab::enter(*session->lab));
-  auto done = switchLed(*session, node, on);
+  // It disturbs nobody's work, and is asked for beside a monitor.
+  TRY(session, openBeside(options, node));
+  auto done = switchLed({*session, node, actorText(options)}, on);
   (void)session->controller->run(session->controller->bmcs().close());
   return done;
 }
@@ -433,7 +504,7 @@ Result<void> setBootDevice(const Options& options, const BootRequest& request) {
         fmt::format("--uri {} is neither http:// nor https://; nothing was done", boot.http_uri));
   TRY(locked, openFor(options, request.node));
   auto& controller = *locked.session->controller;
-  TRY_OK(note(*locked.session, request.node,
+  TRY_OK(note({*locked.session, request.node, actorText(options)},
               fmt::format("bmc boot {}{} {}", wordOf(boot.target),
                           boot.persistent ? " for all boots" : "", boot.http_uri)));
   const auto done = controller.run(controller.bmcs().at(request.node).boot(boot));

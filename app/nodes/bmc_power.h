@@ -9,6 +9,13 @@
 #include <string>
 #include <string_view>
 
+namespace muster::inventory {
+struct Cluster;
+}
+namespace muster::lifecycle {
+class Store;
+}
+
 namespace muster::app {
 
 enum class PowerCommand { On, Shutdown, Off, Restart, AcCycle, Nmi, ResetBmc };
@@ -47,6 +54,13 @@ struct PowerResult {
 /// of the BMC
 Result<PowerResult> powerNode(const Options& options, const PowerRequest& request,
                               const std::function<void(const std::string&)>& notice);
+/// The same beside a server, which has the lock of the state folder: the node is claimed in the
+/// store meanwhile, so that nothing else works on it. On any thread. Errors: as powerNode
+Result<PowerResult> powerNodeBeside(const Options& options, const PowerRequest& request,
+                                    const std::function<void(const std::string&)>& notice);
+/// What powerNode refuses before it asks a BMC. Errors: Denied, Conflict, InvalidInput
+Result<void> mayPowerNode(lifecycle::Store& store, const inventory::Cluster& cluster,
+                          const PowerRequest& request, WallTime now);
 
 struct BootRequest {
   NodeName node;

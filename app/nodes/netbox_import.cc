@@ -79,7 +79,7 @@ Result<NetboxImport> importFromNetbox(const Options& options, const NetboxReques
   TRY(token, tokenOf(request));
   TRY(trust, trustOf(request, root));
   Loop loop;
-  discovery::NetboxClient client(root, std::move(token), io::makeHttpClient(std::move(trust)));
+  discovery::NetboxClient client(root, token, io::makeHttpClient(std::move(trust)));
   TRY(devices, loop.run(client.devices(request.query)));
   if (devices.empty())
     return fail(ErrorCode::NotFound,

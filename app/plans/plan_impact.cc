@@ -122,14 +122,32 @@ std::vector<NodeName> uncheckedNeighbours(const inventory::Cluster& cluster,
   return out;
 }
 
+namespace {
+
+/// Empty: it is within.
+std::string exceededRunLimit(const PlanImpact& impact, std::size_t taken_out_before) {
+  const auto all = taken_out_before + impact.taken_out.size();
+  if (impact.run_limit == 0 || impact.taken_out.empty() || all <= impact.run_limit) return {};
+  return fmt::format(
+      "one run: {} nodes would be taken out of work, at most {} may (limits.per_run)", all,
+      impact.run_limit);
+}
+
+}  // namespace
+
+Result<void> requireWithinRunLimit(const PlanImpact& impact) {
+  const auto exceeded = exceededRunLimit(impact, 0);
+  if (exceeded.empty()) return {};
+  return fail(ErrorCode::Denied,
+              exceeded +
+                  "; nothing was done. Roll it out to fewer nodes at a time (`--nodes`), one "
+                  "rollout after the other, or raise limits.per_run of the inventory");
+}
+
 std::vector<std::string> exceededLimits(const PlanImpact& impact, std::size_t taken_out_before) {
   std::vector<std::string> out;
-  if (const auto all = taken_out_before + impact.taken_out.size();
-      impact.run_limit > 0 && !impact.taken_out.empty() && all > impact.run_limit)
-    out.push_back(
-        fmt::format("one run: {} nodes would be taken out of work, at most {} may "
-                    "(limits.per_run)",
-                    all, impact.run_limit));
+  if (auto one_run = exceededRunLimit(impact, taken_out_before); !one_run.empty())
+    out.push_back(std::move(one_run));
   for (const auto& domain : impact.domains)
     if (domain.exceeds())
       out.push_back(fmt::format(

@@ -3,7 +3,7 @@
 // failure domain; what is wiped and reset; how long it takes at least.
 #pragma once
 
-#include "inventory/model/rollout_policy.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/plan.h"
 #include "lifecycle/model/plan_impact.h"
 
@@ -28,6 +28,9 @@ std::vector<NodeName> uncheckedNeighbours(const inventory::Cluster& cluster,
 /// Why the plan must not be carried out in one go, one line a domain; empty: it may.
 /// `taken_out_before`: other nodes that the same run has taken out already.
 std::vector<std::string> exceededLimits(const PlanImpact& impact, std::size_t taken_out_before = 0);
+/// Of work in waves, each of which is within the limits of its domains: whether it is within
+/// limits.per_run. Errors: Denied (it is not)
+Result<void> requireWithinRunLimit(const PlanImpact& impact);
 /// Errors: Denied (a limit is exceeded; names them and points to a rollout)
 Result<void> requireWithinLimits(const PlanImpact& impact, std::size_t taken_out_before = 0);
 

@@ -5,8 +5,13 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/profile.h"
 
+#include <fmt/ranges.h>
+
 namespace muster::app {
 
+namespace {
+
+/// The change that brings the profiles of these nodes to the driver.
 Result<std::string> changeTextOf(const lifecycle::EffectiveCluster& live, const std::string& driver,
                                  const std::vector<NodeName>& nodes) {
   std::vector<std::string> profiles;
@@ -15,36 +20,35 @@ Result<std::string> changeTextOf(const lifecycle::EffectiveCluster& live, const 
   return inventory::changeToDriver(live.cluster(), driver, profiles);
 }
 
+}  // namespace
+
 Result<ReadChange> changeOf(const lifecycle::RolloutParams& asked,
                             const lifecycle::EffectiveCluster& live, const std::string& nodes) {
   if (asked.change.empty() == asked.driver.empty())
-    return fail(ErrorCode::InvalidInput, "say what changes, in one way: a change or a driver");
-  ReadChange out{{}, asked.change, asked.change_file};
+    return fail(
+        ErrorCode::InvalidInput,
+        "say what changes, in one way: a change (--change FILE) or a driver (--driver NAME)");
+  ReadChange out{{}, asked.change, asked.change_file, {}};
   if (!asked.driver.empty()) {
     TRY(selected, selectedNodes(live.cluster(), nodes));
     TRY(text, changeTextOf(live, asked.driver, selected));
     out.text = std::move(text);
   }
   auto loaded = inventory::loadChangeText(out.text, out.file, live.cluster());
-  if (!loaded.change) {
-    std::string all;
-    for (const auto& one : loaded.diagnostics.all()) all += (all.empty() ? "" : "\n") + one.str();
-    return fail(ErrorCode::InvalidInput, "the change does not fit the inventory:\n" + all);
-  }
+  for (const auto& one : loaded.diagnostics.all()) out.notes.push_back(one.str());
+  if (!loaded.change)
+    return fail(ErrorCode::InvalidInput, fmt::format("the change does not fit the inventory:\n{}",
+                                                     fmt::join(out.notes, "\n")));
   out.change = std::move(*loaded.change);
   return out;
 }
 
 inventory::RolloutPolicy policyOf(inventory::RolloutPolicy policy,
                                   const lifecycle::RolloutParams& asked) {
-  using inventory::OnFailure;
-  using inventory::OnInconclusive;
   if (asked.canaries > 0) policy.canary = {static_cast<int>(asked.canaries), std::nullopt};
-  if (asked.on_failure == "halt") policy.on_failure = OnFailure::Halt;
-  if (asked.on_failure == "roll-back") policy.on_failure = OnFailure::RollBack;
+  policy.on_failure = asked.on_failure.value_or(policy.on_failure);
   auto& on_inconclusive = policy.regression.on_inconclusive;
-  if (asked.on_inconclusive == "halt") on_inconclusive = OnInconclusive::Halt;
-  if (asked.on_inconclusive == "continue") on_inconclusive = OnInconclusive::Continue;
+  on_inconclusive = asked.on_inconclusive.value_or(on_inconclusive);
   return policy;
 }
 

@@ -15,16 +15,13 @@ namespace muster::app {
 struct ReadChange {
   inventory::Change change;
   std::string text;
-  std::string file;  ///< where its relative paths start
+  std::string file;                ///< where its relative paths start
+  std::vector<std::string> notes;  ///< what it warns of
 };
-/// Errors: InvalidInput (neither a change nor a driver, or both; what does not fit: each
-/// diagnostic), NotFound (the driver, a node)
+/// Of a command or a run. Errors: InvalidInput (neither a change nor a driver, or both; what does
+/// not fit: each diagnostic), NotFound (the driver, a node)
 Result<ReadChange> changeOf(const lifecycle::RolloutParams& asked,
                             const lifecycle::EffectiveCluster& live, const std::string& nodes);
-/// The change that brings the profiles of these nodes to the driver. Errors: those of
-/// changeToDriver
-Result<std::string> changeTextOf(const lifecycle::EffectiveCluster& live, const std::string& driver,
-                                 const std::vector<NodeName>& nodes);
 /// What the order says instead of the change.
 inventory::RolloutPolicy policyOf(inventory::RolloutPolicy policy,
                                   const lifecycle::RolloutParams& asked);

@@ -2,6 +2,7 @@
 #include "app/plans/rollout_guard.h"
 
 #include "app/plans/current_impact.h"
+#include "app/plans/plan_impact.h"
 #include "app/runs/rollout_plans.h"
 #include "app/runs/run_policy.h"
 #include "app/runs/runs.h"
@@ -23,6 +24,7 @@ Result<void> requireNobodyAsked(Session& session, const lifecycle::FactSet& fact
                                            [&controller](lifecycle::Subject subject) {
                                              return controller.observePool(std::move(subject));
                                            })));
+  TRY_OK(requireWithinRunLimit(impact));
   return requireNoApprovals(session.cluster(), plan, impact, controller.clock().now());
 }
 
@@ -59,13 +61,21 @@ Result<std::optional<lifecycle::Run>> runOfRollout(const Options& options, const
   return open.empty() ? std::nullopt : std::optional(std::move(open.front()));
 }
 
-Result<void> acceptGate(const Options& options, const std::string& id, const std::string& reason) {
+Result<void> acceptGate(const Options& options, const lifecycle::Run& run,
+                        const std::string& reason, const std::string& by) {
+  if (run.kind != lifecycle::RunKind::Rollout)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("run {} is of kind {}: only a rollout has gates that can be accepted",
+                            run.id, toString(run.kind)));
+  if (run.reason != lifecycle::RunReason::RolloutHalted)
+    return fail(ErrorCode::Conflict, fmt::format("run {} is {}: no gate of it waits to be accepted",
+                                                 run.id, toString(run.state)));
   TRY(store, openStoreForReading(options));
-  TRY(book, RolloutRecord::open(*store, id));
-  TRY_OK(lifecycle::prepareResume(book, fmt::format("{}: {}", actorText(), reason)));
+  TRY(book, RolloutRecord::open(*store, run.rollout.id));
+  TRY_OK(lifecycle::prepareResume(book, fmt::format("{}: {}", by, reason)));
   return addNote(
       *store, {},
-      fmt::format("rollout {}: the failed gate is accepted by {}: {}", id, actorText(), reason));
+      fmt::format("rollout {}: the failed gate is accepted by {}: {}", run.rollout.id, by, reason));
 }
 
 }  // namespace muster::app

@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/plans/rollout_outcome.h"
 
+#include <algorithm>
+
 namespace muster::app {
 
-using lifecycle::RolloutRecord;
 using lifecycle::RolloutState;
 
-RolloutOutcome outcomeOfState(const RolloutRecord& book) {
-  switch (book.rollout().state) {
+std::size_t RolloutStatus::count(lifecycle::RolloutNodeState state) const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      progress, [state](const auto& each) { return each.second.state == state; }));
+}
+
+RolloutStatus statusOf(const lifecycle::RolloutRecord& book) {
+  return {book.rollout(), book.progress(), {}, {}};
+}
+
+RolloutOutcome outcomeOfState(const lifecycle::Rollout& rollout) {
+  switch (rollout.state) {
     case RolloutState::Done:
     case RolloutState::RolledBack:
       return RolloutOutcome::Complete;
@@ -21,14 +31,14 @@ RolloutOutcome outcomeOfState(const RolloutRecord& book) {
   return RolloutOutcome::Incomplete;
 }
 
-RolloutOutcome outcomeOf(const RolloutRecord& book) {
+RolloutOutcome outcomeOf(const RolloutStatus& status) {
   using lifecycle::RolloutNodeState;
-  const auto state = book.rollout().state;
+  const auto state = status.rollout.state;
   const bool left_out =
-      (state == RolloutState::RolledBack && book.count(RolloutNodeState::RollbackFailed) > 0) ||
+      (state == RolloutState::RolledBack && status.count(RolloutNodeState::RollbackFailed) > 0) ||
       (state == RolloutState::Done &&
-       (book.count(RolloutNodeState::Failed) > 0 || book.count(RolloutNodeState::Skipped) > 0));
-  return left_out ? RolloutOutcome::Incomplete : outcomeOfState(book);
+       (status.count(RolloutNodeState::Failed) > 0 || status.count(RolloutNodeState::Skipped) > 0));
+  return left_out ? RolloutOutcome::Incomplete : outcomeOfState(status.rollout);
 }
 
 }  // namespace muster::app

@@ -10,13 +10,8 @@
 #include "app/site/session.h"
 #include "app/site/state_folder.h"
 #include "app/site/state_lock.h"
-#include "base/io/files.h"
-#include "base/io/regular_file.h"
 #include "fabric/topology/leaves.h"
 #include "inventory/model/cluster.h"
-#include "inventory/model/profile.h"
-#include "inventory/model/rollout_policy.h"
-#include "inventory/parse/change.h"
 #include "lifecycle/rollout/freeze.h"
 #include "lifecycle/rollout/overlay.h"
 #include "lifecycle/rollout/runner.h"
@@ -30,45 +25,6 @@ namespace {
 using lifecycle::RolloutDirection;
 using lifecycle::RolloutRecord;
 using lifecycle::RolloutState;
-
-/// The text of the change, and the file that its places and paths refer to.
-struct Source {
-  std::string text;
-  std::filesystem::path file;
-};
-
-Result<Source> sourceOf(const Options& options, const RolloutRequest& request,
-                        const lifecycle::EffectiveCluster& live,
-                        const std::vector<NodeName>& nodes) {
-  if (request.change.empty() == request.driver.empty())
-    return fail(ErrorCode::InvalidInput,
-                "say what changes, in one way: --change FILE or --driver NAME");
-  if (!request.change.empty()) {
-    TRY(text, io::readRegularFile(request.change, lifecycle::kMaxRolloutChangeBytes));
-    std::error_code ignored;
-    return Source{std::move(text), std::filesystem::absolute(request.change, ignored)};
-  }
-  TRY(text, changeTextOf(live, request.driver, nodes));
-  return Source{std::move(text), options.inventory};
-}
-
-Result<inventory::Change> readChange(const Source& source, const lifecycle::EffectiveCluster& live,
-                                     ProgressListener& progress) {
-  auto loaded = inventory::loadChangeText(source.text, source.file, live.cluster());
-  for (const auto& one : loaded.diagnostics.all()) progress.onNotice(one.str());
-  if (!loaded.change)
-    return fail(ErrorCode::InvalidInput,
-                fmt::format("{} has {} problems; nothing was done", source.file.string(),
-                            loaded.diagnostics.all().size()));
-  return std::move(*loaded.change);
-}
-
-inventory::RolloutPolicy policyOf(inventory::RolloutPolicy policy, const RolloutRequest& request) {
-  if (request.canaries) policy.canary = {*request.canaries, std::nullopt};
-  if (request.on_failure) policy.on_failure = *request.on_failure;
-  if (request.on_inconclusive) policy.regression.on_inconclusive = *request.on_inconclusive;
-  return policy;
-}
 
 /// Reads every node once, after their agents have had time to call the new process.
 Result<lifecycle::FactSet> observe(Session& session, const std::vector<NodeName>& nodes) {
@@ -111,15 +67,16 @@ RolloutRun::RolloutRun(const Options& options, std::unique_ptr<Session> session,
 RolloutRun::RolloutRun(RolloutRun&&) noexcept = default;
 RolloutRun::~RolloutRun() = default;
 
-Result<RolloutRun> RolloutRun::draft(const Options& options, const RolloutRequest& request,
-                                     bool dry_run, ProgressListener& progress) {
+Result<RolloutRun> RolloutRun::draft(const Options& options, const lifecycle::RolloutParams& asked,
+                                     const std::string& hostlist, bool dry_run,
+                                     ProgressListener& progress) {
   const auto id = lifecycle::newRolloutId();
   TRY(live, effectiveCluster(options));
-  TRY(nodes, selectedNodes(live->cluster(), request.nodes));
-  TRY(source, sourceOf(options, request, *live, nodes));
-  TRY(change, readChange(source, *live, progress));
-  const auto policy = policyOf(change.policy, request);
-  live->add(id, std::move(change));
+  TRY(nodes, selectedNodes(live->cluster(), hostlist));
+  TRY(change, changeOf(asked, *live, hostlist));
+  for (const auto& note : change.notes) progress.onNotice(note);
+  const auto policy = policyOf(change.change.policy, asked);
+  live->add(id, std::move(change.change));
   TRY(session,
       Session::open(options, std::move(live), dry_run ? Role::ReadOnly : Role::Active, progress));
   auto& controller = *session->controller;
@@ -128,7 +85,7 @@ Result<RolloutRun> RolloutRun::draft(const Options& options, const RolloutReques
   TRY(drafted, lifecycle::draftWithPlan(
                    *session->live, controller.phases(), controller.store(), facts,
                    {id, controller.clock().now(), userName(), hostName(), options.command_line,
-                    source.file.string(), source.text, policy, request.wipe_reason, nodes}));
+                    change.file, change.text, policy, asked.wipe_reason, nodes}));
   if (!dry_run) TRY_OK(requireNobodyAsked(*session, facts, drafted.plan));
   return RolloutRun(options, std::move(session), std::move(drafted.record),
                     RolloutDirection::Forward);

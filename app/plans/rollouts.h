@@ -7,8 +7,8 @@
 #include "app/plans/rollout_outcome.h"
 #include "app/site/options.h"
 #include "inventory/model/node.h"
-#include "inventory/model/rollout_policy.h"
 #include "lifecycle/rollout/record.h"
+#include "lifecycle/runs/run.h"
 
 #include <filesystem>
 #include <memory>
@@ -18,25 +18,16 @@ namespace muster::app {
 
 struct Session;
 
-struct RolloutRequest {
-  std::filesystem::path change;  ///< a fragment of an inventory; or
-  std::string driver;            ///< a declared driver, in place of the one of its kind
-  std::string nodes;             ///< hostlist
-  // In place of what the change declares; nothing: as it declares.
-  std::optional<int> canaries;
-  std::optional<inventory::OnFailure> on_failure;
-  std::optional<inventory::OnInconclusive> on_inconclusive;
-  std::string wipe_reason;  ///< each node's disk may be wiped once for its image; empty: it may not
-};
-
 /// A rollout that this process holds, with the controller that carries it out.
 class RolloutRun {
  public:
   RolloutRun(RolloutRun&&) noexcept;
   ~RolloutRun();
-  /// Freezes the plan. Nothing is written until begin(). `dry_run`: begin() must not be called.
-  static Result<RolloutRun> draft(const Options& options, const RolloutRequest& request,
-                                  bool dry_run, ProgressListener& progress);
+  /// Freezes the plan of `asked` for the nodes of a hostlist. Nothing is written until begin().
+  /// `dry_run`: begin() must not be called.
+  static Result<RolloutRun> draft(const Options& options, const lifecycle::RolloutParams& asked,
+                                  const std::string& hostlist, bool dry_run,
+                                  ProgressListener& progress);
   /// `accept_reason`: why it goes on although the wave's gate failed; empty: only when it has not.
   static Result<RolloutRun> resume(const Options& options, const std::string& accept_reason,
                                    ProgressListener& progress);

@@ -5,6 +5,10 @@
 #include "app/runs/run_change.h"
 #include "app/runs/run_policy.h"
 #include "app/runs/run_scope.h"
+#include "app/site/revoked_tokens.h"
+#include "lifecycle/store/store.h"
+
+#include <fmt/ranges.h>
 
 namespace muster::app {
 
@@ -85,6 +89,45 @@ Result<void> decide(RunRows& rows, const inventory::Cluster& cluster, const std:
                    needed > 0 ? fmt::format("the inventory asks for {} approvals", needed) : "",
                    note));
   return {};
+}
+
+namespace {
+
+/// Strikes out what was said with tokens that count no more. Answers why, one line each.
+std::vector<std::string> strikeOut(Run& run, const RevokedTokens& tokens) {
+  std::vector<std::string> out;
+  const auto strike = [&](auto& each, const char* what) {
+    if (!each.void_because.empty() || each.plan_hash != run.plan_hash) return;
+    each.void_because = tokens.whyVoid(each.by);
+    if (!each.void_because.empty())
+      out.push_back(fmt::format("the {} of {} counts no more: {}", what, each.by.principal,
+                                each.void_because));
+  };
+  for (auto& each : run.approvals) strike(each, each.confirmation ? "confirmation" : "approval");
+  for (auto& each : run.overrides) strike(each, "override");
+  return out;
+}
+
+}  // namespace
+
+Result<bool> isStillAgreed(RunRows& rows, Store& store, const Run& run) {
+  if (run.approvals.empty() && run.overrides.empty()) return true;
+  TRY(tokens, RevokedTokens::read(store));
+  auto struck = run;
+  const auto why = strikeOut(struck, tokens);
+  if (why.empty()) return true;
+  if (isAgreed(struck)) {
+    TRY_OK(changeRun(rows.store(), run.id, [&](Run row, std::string& note) -> Result<Run> {
+      strikeOut(row, tokens);
+      note = fmt::format("run {}: {}; enough others agree", run.id, fmt::join(why, "; "));
+      return row;
+    }));
+    return true;
+  }
+  TRY_OK(rows.move(run.id, RunState::NeedsApproval, RunReason::ApprovalVoid,
+                   fmt::format("{}", fmt::join(why, "; ")),
+                   [&](Run& row) { strikeOut(row, tokens); }));
+  return false;
 }
 
 void noteAgreement(Run& run) {

@@ -9,6 +9,9 @@ namespace muster::app {
 
 /// Of a planned run: whom it needs.
 Result<void> decide(RunRows& rows, const inventory::Cluster& cluster, const std::string& id);
+/// Whether what people have agreed with still counts. What does not is struck out, with why; where
+/// too little is left the run needs approval again.
+Result<bool> isStillAgreed(RunRows& rows, lifecycle::Store& store, const lifecycle::Run& run);
 /// The newest plan is agreed to: later rounds may disturb its nodes.
 void noteAgreement(lifecycle::Run& run);
 /// Whether a later round is within the limits, within what was agreed to, and in the window of its

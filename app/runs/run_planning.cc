@@ -60,8 +60,10 @@ Async<std::optional<Plan>> makePlan(RunWork& work, RunRows& rows, RunMemory& mem
     co_return std::optional<Plan>();
   }
   const auto& plan = round->plan;
-  const bool has_waves = run.kind == RunKind::Rollout;  // each within the limits
-  if (const auto within = requireWithinLimits(round->impact); !within && !has_waves) {
+  const bool has_waves = run.kind == RunKind::Rollout;  // each within the limits of its domains
+  const auto within =
+      has_waves ? requireWithinRunLimit(round->impact) : requireWithinLimits(round->impact);
+  if (!within) {
     CO_TRY_OK(rows.move(id, RunState::Failed, RunReason::LimitsExceeded, within.error().text(),
                         [&](Run& row) { notePlan(row, plan, round->impact, work.clock.now()); }));
     co_return std::optional<Plan>();

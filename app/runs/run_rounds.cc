@@ -8,6 +8,7 @@
 #include "app/runs/run_planning.h"
 #include "app/runs/run_rollout.h"
 #include "app/runs/run_scope.h"
+#include "app/runs/run_validation.h"
 #include "inventory/model/cluster.h"
 
 #include <algorithm>
@@ -64,6 +65,8 @@ Async<void> RunRounds::begin(Run run) {
   const bool asks = run.impact && hasSomethingToAsk(*run.impact);
   if (!isAgreed(run) && (asks || run.approvals_needed > 0))
     co_return std::unexpected(Error(ErrorCode::Denied, "nobody has agreed to its plan"));
+  CO_TRY(still_agreed, isStillAgreed(rows_, work_.store, run));
+  if (!still_agreed) co_return Result<void>();
   if (isOfAnotherInventory(work_, run)) {
     CO_TRY_OK(rows_.move(id, RunState::Outdated, RunReason::InventoryChanged,
                          "the inventory has changed since the plan was made"));
@@ -143,6 +146,9 @@ Async<ApplyReport> RunRounds::apply(Run run, Plan plan) {
   memory_.hear = [this](const Event& event) {
     if (event.kind == EventKind::ActionDone && action_ids_.contains(event.action_id)) ++done_now_;
   };
+  CO_TRY_OK(forgetGates(work_, run));
+  const auto load = LoadAtOnce::begin(work_, run, plan);
+  if (!load) co_return std::unexpected(load.error());
   auto work = work_.engine.apply(std::move(plan), worker);
   auto report = co_await std::move(work);
   memory_.hear = {};

@@ -18,6 +18,9 @@ class RolloutRecord;
 namespace muster::provision {
 class Erasures;
 }
+namespace muster::validate {
+class SynchronizedLoad;
+}
 
 namespace muster::app {
 
@@ -50,6 +53,7 @@ struct RunWork {
   const lifecycle::Phases* phases = nullptr;            ///< likewise
   /// Whether it may be undone now, by the inventory as it is declared. Errors: says why not
   std::function<Result<void>(const lifecycle::RolloutRecord&)> may_roll_back = {};
+  validate::SynchronizedLoad* synchronized_load = nullptr;  ///< null: nobody can ask for one
 };
 
 class RolloutWork;

@@ -37,7 +37,9 @@ RunWork runWork(Controller& controller, lifecycle::RunStore& runs,
           [] { requestReload(); },
           &controller.erasures(),
           &live,
-          &controller.phases()};
+          &controller.phases(),
+          {},
+          &controller.synchronizedLoad()};
 }
 
 }  // namespace muster::app

@@ -37,11 +37,38 @@ Error over(const Run& run, std::string_view verb) {
                                                 run.id, toString(run.state), verb));
 }
 
+std::string adviceOf(RunRefusal refusal, const std::string& id) {
+  switch (refusal) {
+    case RunRefusal::OwnRun:
+      return fmt::format("somebody else has to: `muster run approve {}`", id);
+    case RunRefusal::OwnOverride:
+      return fmt::format("somebody else has to: `muster run acknowledge {}`", id);
+    case RunRefusal::OthersRun:
+      return fmt::format("approve it instead: `muster run approve {}`", id);
+    case RunRefusal::OtherPlan:
+      return fmt::format("look at it again: `muster run show {}`", id);
+  }
+  return {};
+}
+
+/// The text ends with what to do.
+Error refusal(ErrorCode code, RunRefusal why, const std::string& id, const std::string& text) {
+  return Error(code, text + "; " + adviceOf(why, id)).because(why);
+}
+
 Error anotherPlan(const Run& run) {
-  return Error(ErrorCode::Conflict,
-               fmt::format("the plan of run {} is another one by now ({}): look at it again with "
-                           "`muster run show {}`",
-                           run.id, run.plan_hash.substr(0, 12), run.id));
+  return refusal(ErrorCode::Conflict, RunRefusal::OtherPlan, run.id,
+                 fmt::format("the plan of run {} is another one by now ({})", run.id,
+                             run.plan_hash.substr(0, 12)));
+}
+
+/// A beginning that two plans share by chance once in billions of times.
+constexpr std::size_t kLeastHashDigits = 8;
+
+bool isPlanOf(const Run& run, const std::string& named) {
+  if (run.plan_hash.empty()) return false;
+  return named == run.plan_hash ||
+         (named.size() >= kLeastHashDigits && run.plan_hash.starts_with(named));
 }
 
 /// A change that a person asks for: at once, or by an order to whoever works on it.
@@ -66,24 +93,26 @@ Result<Run> ordered(Run run, RunOrder order, const RunActor& actor, WallTime now
   return run;
 }
 
-Result<Run> saidYes(Run run, const std::string& plan_hash, const RunActor& actor, bool confirmation,
+Result<Run> saidYes(Run run, const std::string& plan, const RunActor& actor, bool confirmation,
                     WallTime now, std::string& note) {
   if (run.state != RunState::NeedsApproval)
     return fail(ErrorCode::Conflict,
                 fmt::format("run {} is {}: it waits for no approval", run.id, toString(run.state)));
-  if (plan_hash != run.plan_hash) return fail(anotherPlan(run));
-  RunApproval yes{actor, now, plan_hash, confirmation};
+  if (!isPlanOf(run, plan)) return fail(anotherPlan(run));
+  RunApproval yes{actor, now, run.plan_hash, confirmation};
   const bool known =
       std::any_of(run.approvals.begin(), run.approvals.end(), [&yes](const RunApproval& earlier) {
-        return personOf(earlier.by) == personOf(yes.by) && earlier.plan_hash == yes.plan_hash &&
-               earlier.confirmation == yes.confirmation;
+        return isSamePerson(earlier.by, yes.by) && earlier.plan_hash == yes.plan_hash &&
+               earlier.confirmation == yes.confirmation && earlier.void_because.empty();
       });
   if (known) return run;
   run.approvals.push_back(std::move(yes));
-  note = fmt::format("run {}: plan {} {} by {} ({})", run.id, plan_hash.substr(0, 12),
+  note = fmt::format("run {}: plan {} {} by {} ({})", run.id, run.plan_hash.substr(0, 12),
                      confirmation ? "confirmed" : "approved", who(actor), actor.way);
   if (!isAgreed(run)) {
-    if (approvalsOf(run) < run.approvals_needed) run.reason = RunReason::AwaitsApproval;
+    const bool is_told_why = run.reason == RunReason::ApprovalVoid;
+    if (approvalsOf(run) < run.approvals_needed && !is_told_why)
+      run.reason = RunReason::AwaitsApproval;
     return run;
   }
   return changed(std::move(run), RunState::Approved, RunReason::None, RunMover::Person,
@@ -129,12 +158,24 @@ Result<void> checkRollout(const Run& run) {
   if (asked.change.size() > kMaxRolloutChangeBytes)
     return fail(ErrorCode::InvalidInput,
                 fmt::format("a change has at most {} bytes", kMaxRolloutChangeBytes));
-  const auto is_one_of = [](const std::string& word, std::string_view other) {
-    return word.empty() || word == "halt" || word == other;
-  };
-  if (!is_one_of(asked.on_failure, "roll-back") || !is_one_of(asked.on_inconclusive, "continue"))
+  return {};
+}
+
+Result<void> checkValidation(const Run& run) {
+  if (run.kind != RunKind::Validate) return {};
+  if (run.apply.nodes.empty())
+    return fail(ErrorCode::InvalidInput, "a validation names its nodes; nothing was done");
+  std::set<std::string> gates;
+  for (const auto& gate : run.validate.gates)
+    if (gate.empty() || !gates.insert(gate).second)
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("\"{}\" is no gate, or stands there twice: name each gate once; "
+                              "nothing was done",
+                              printable(gate)));
+  if (gates.size() > kMaxValidatedGates)
     return fail(ErrorCode::InvalidInput,
-                "\"on_failure\" is halt or roll-back, \"on_inconclusive\" halt or continue");
+                fmt::format("a validation names at most {} gates; without any it runs all",
+                            kMaxValidatedGates));
   return {};
 }
 
@@ -172,6 +213,12 @@ Result<std::unique_ptr<RunStore>> openRunStore(const Options& options) {
   return openRuns(options.storeUrl());
 }
 
+std::string whatToDo(const Error& error, const std::string& id) {
+  for (const auto& reason : error.reasons())
+    if (const auto refusal = reason.as<RunRefusal>()) return adviceOf(*refusal, id);
+  return {};
+}
+
 RunActor localActor() { return {userName(), "local", hostName()}; }
 
 Result<Run> submitRun(RunStore& runs, const RunRequest& request, const RunActor& actor,
@@ -187,6 +234,7 @@ Result<Run> submitRun(RunStore& runs, const RunRequest& request, const RunActor&
   run.apply = request.apply;
   run.erase = request.erase;
   run.rollout = request.rollout;
+  run.validate = request.validate;
   if (run.kind == RunKind::Rollout && !run.rollout.back) run.rollout.id = newRolloutId();
   if (!run.apply.nodes.empty()) {
     TRY(names, inventory::expandHostlist(run.apply.nodes));
@@ -194,6 +242,7 @@ Result<Run> submitRun(RunStore& runs, const RunRequest& request, const RunActor&
   }
   TRY_OK(checkErasure(run));
   TRY_OK(checkRollout(run));
+  TRY_OK(checkValidation(run));
   run.asked_by = actor;
   run.asked_at = now;
   run.after_restart = request.after_restart;
@@ -205,8 +254,8 @@ Result<Run> submitRun(RunStore& runs, const RunRequest& request, const RunActor&
   const auto wanted = run.apply;
   TRY(stored, runs.add(std::move(run), note));
   if (stored.apply != wanted || !isSameErasure(stored.erase, request.erase) ||
-      !isSameRollout(stored.rollout, request.rollout) || stored.kind != request.kind ||
-      stored.after_restart != request.after_restart)
+      !isSameRollout(stored.rollout, request.rollout) || stored.validate != request.validate ||
+      stored.kind != request.kind || stored.after_restart != request.after_restart)
     return fail(ErrorCode::Conflict,
                 fmt::format("the idempotency key was used for another request, run {}", stored.id));
   return std::move(stored);
@@ -290,10 +339,9 @@ Result<Run> confirmRun(RunStore& runs, const std::string& id, const std::string&
                        const RunActor& actor, WallTime now) {
   return changeRun(runs, id, [&](Run run, std::string& note) -> Result<Run> {
     if (actor.principal != run.asked_by.principal)
-      return fail(ErrorCode::Denied,
-                  fmt::format("run {} was asked for by {}, who alone confirms it; approve it "
-                              "instead: `muster run approve {}`",
-                              run.id, run.asked_by.principal, run.id));
+      return fail(refusal(ErrorCode::Denied, RunRefusal::OthersRun, run.id,
+                          fmt::format("run {} was asked for by {}, who alone confirms it", run.id,
+                                      run.asked_by.principal)));
     return saidYes(std::move(run), plan_hash, actor, true, now, note);
   });
 }
@@ -308,11 +356,11 @@ Result<Run> overrideRun(RunStore& runs, const std::string& id, const std::string
       return fail(ErrorCode::Conflict,
                   fmt::format("run {} is {}: it waits for no approval and no window", run.id,
                               toString(run.state)));
-    if (plan_hash != run.plan_hash) return fail(anotherPlan(run));
-    run.overrides.push_back({actor, now, plan_hash, run.reason, reason, "", {}});
+    if (!isPlanOf(run, plan_hash)) return fail(anotherPlan(run));
+    run.overrides.push_back({actor, now, run.plan_hash, run.reason, reason, "", {}});
     note =
         fmt::format("run {}: OVERRIDE by {} ({}): plan {} begins though it is {} ({}); reason: {}",
-                    run.id, who(actor), actor.way, plan_hash.substr(0, 12), toString(run.state),
+                    run.id, who(actor), actor.way, run.plan_hash.substr(0, 12), toString(run.state),
                     toString(run.reason), reason);
     return changed(std::move(run), RunState::Approved, RunReason::None, RunMover::Person,
                    actor.principal, now);
@@ -325,11 +373,19 @@ Result<Run> acknowledgeRun(RunStore& runs, const std::string& id, const RunActor
     if (!hasLoudOverride(run))
       return fail(ErrorCode::Conflict,
                   fmt::format("run {} has no override that is to be acknowledged", run.id));
+    bool knows_more = false;
     for (auto& each : run.overrides)
-      if (each.acknowledged_by.empty()) {
+      if (each.acknowledged_by.empty() && !mayBeOnePerson(actor, each.by)) {
         each.acknowledged_by = actor.principal;
         each.acknowledged_at = now;
+        knows_more = true;
       }
+    if (!knows_more)
+      return fail(refusal(ErrorCode::Denied, RunRefusal::OwnOverride, run.id,
+                          fmt::format("{} has overridden run {}, and nobody acknowledges their own "
+                                      "override, with a token that is theirs or that they have "
+                                      "made either",
+                                      personOf(actor), run.id)));
     note = fmt::format("run {}: override acknowledged by {} ({})", run.id, who(actor), actor.way);
     return run;
   });
@@ -351,11 +407,11 @@ Result<Run> approveRun(RunStore& runs, const std::string& id, const std::string&
                        const RunActor& actor, WallTime now) {
   return changeRun(runs, id, [&](Run run, std::string& note) -> Result<Run> {
     if (mayBeOnePerson(actor, run.asked_by))
-      return fail(ErrorCode::Denied,
-                  fmt::format("{} has asked for run {}, and nobody approves what they asked for, "
-                              "with a token that is theirs or that they have made either; somebody "
-                              "else has to",
-                              personOf(run.asked_by), run.id));
+      return fail(refusal(ErrorCode::Denied, RunRefusal::OwnRun, run.id,
+                          fmt::format("{} has asked for run {}, and nobody approves what they "
+                                      "asked for, with a token that is theirs or that they have "
+                                      "made either",
+                                      personOf(run.asked_by), run.id)));
     return saidYes(std::move(run), plan_hash, actor, false, now, note);
   });
 }

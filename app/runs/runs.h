@@ -25,6 +25,7 @@ struct RunRequest {
   lifecycle::ApplyParams apply;
   lifecycle::EraseParams erase = {};
   lifecycle::RolloutParams rollout = {};  ///< without `back`: a new id is made
+  lifecycle::ValidateParams validate = {};
   lifecycle::AfterRestart after_restart = lifecycle::AfterRestart::Continue;
   std::string idempotency_key;  ///< empty: none
 };
@@ -34,6 +35,17 @@ struct RunRequest {
 /// another request), Unavailable (too many runs are open)
 Result<lifecycle::Run> submitRun(lifecycle::RunStore& runs, const RunRequest& request,
                                  const lifecycle::RunActor& actor, WallTime now);
+
+/// Why a person's word about a run is refused, where somebody can do something about it: a reason
+/// of the Error, whose text ends with what to do.
+enum class RunRefusal {
+  OwnRun,       ///< nobody approves what they asked for
+  OwnOverride,  ///< nobody acknowledges what they overrode
+  OthersRun,    ///< only its author confirms a run
+  OtherPlan     ///< what was named is not the run's newest plan
+};
+/// Empty: `error` is of another kind.
+std::string whatToDo(const Error& error, const std::string& id);
 
 /// Newest first.
 Result<std::vector<lifecycle::Run>> listRuns(lifecycle::RunStore& runs,
@@ -66,6 +78,8 @@ Result<lifecycle::Run> pauseRun(lifecycle::RunStore& runs, const std::string& id
 Result<lifecycle::Run> resumeRun(lifecycle::RunStore& runs, const std::string& id,
                                  const lifecycle::RunActor& actor, WallTime now);
 
+// A plan is named by its hash, or by the first digits of it, eight at least.
+
 /// The author's own yes to a plan (ApplyParams::confirm). Errors: also Denied (somebody else's run)
 Result<lifecycle::Run> confirmRun(lifecycle::RunStore& runs, const std::string& id,
                                   const std::string& plan_hash, const lifecycle::RunActor& actor,
@@ -81,7 +95,8 @@ Result<lifecycle::Run> approveRun(lifecycle::RunStore& runs, const std::string& 
 Result<lifecycle::Run> overrideRun(lifecycle::RunStore& runs, const std::string& id,
                                    const std::string& plan_hash, const std::string& reason,
                                    const lifecycle::RunActor& actor, WallTime now);
-/// Somebody knows of the overrides of a run. Errors: also Conflict (there is none to acknowledge)
+/// Somebody else knows of the overrides of a run. Errors: also Conflict (there is none to
+/// acknowledge), Denied (they are this person's own)
 Result<lifecycle::Run> acknowledgeRun(lifecycle::RunStore& runs, const std::string& id,
                                       const lifecycle::RunActor& actor, WallTime now);
 /// One line for each run with an override that nobody has acknowledged, newest first; of many the

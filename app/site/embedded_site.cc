@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/site/embedded_site.h"
 
+#include "app/plans/rollout_guard.h"
+#include "app/plans/rollouts.h"
+#include "app/site/actor.h"
 #include "app/site/effective_cluster.h"
 
 namespace muster::app {
@@ -77,6 +80,11 @@ Result<Run> EmbeddedSite::submitRun(const RunRequest& request) {
     TRY(live, effectiveCluster(options_));
     TRY_OK(selectedNodes(live->cluster(), request.apply.nodes));
   }
+  if (request.kind == lifecycle::RunKind::Rollout && request.rollout.back) {
+    TRY(store, openStoreForReading(options_));
+    TRY(record, lifecycle::RolloutRecord::open(*store, request.rollout.id));
+    TRY_OK(mayRollBack(options_, *store, record));
+  }
   TRY(runs, runStore());
   return app::submitRun(*runs, request, localActor(), SystemClock().now());
 }
@@ -126,6 +134,21 @@ Result<Run> EmbeddedSite::confirmRun(const std::string& id, const std::string& p
 Result<Run> EmbeddedSite::approveRun(const std::string& id, const std::string& plan_hash) {
   TRY(runs, runStore());
   return app::approveRun(*runs, id, plan_hash, localActor(), SystemClock().now());
+}
+
+Result<RolloutStatus> EmbeddedSite::rollout(const std::string& id) {
+  TRY(stored, storedRollout(options_, id));
+  auto out = statusOf(stored.book);
+  out.order = std::move(stored.order);
+  out.others = std::move(stored.others);
+  return out;
+}
+
+Result<Run> EmbeddedSite::resumeAccepting(const std::string& id, const std::string& reason) {
+  TRY(runs, runStore());
+  TRY(found, readRun(*runs, id));
+  TRY_OK(acceptGate(options_, found, reason, actorText()));
+  return say(id, RunWord::Resume);
 }
 
 Result<Run> EmbeddedSite::overrideRun(const std::string& id, const std::string& plan_hash,

@@ -40,6 +40,8 @@ class EmbeddedSite final : public SiteClient {
   Result<lifecycle::Run> say(const std::string& id, RunWord word) override;
   Result<lifecycle::Run> confirmRun(const std::string& id, const std::string& plan_hash) override;
   Result<lifecycle::Run> approveRun(const std::string& id, const std::string& plan_hash) override;
+  Result<RolloutStatus> rollout(const std::string& id) override;
+  Result<lifecycle::Run> resumeAccepting(const std::string& id, const std::string& reason) override;
   Result<lifecycle::Run> overrideRun(const std::string& id, const std::string& plan_hash,
                                      const std::string& reason) override;
 

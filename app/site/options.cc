@@ -51,6 +51,8 @@ Options defaultOptions() {
   options.token = environment("MUSTER_TOKEN", "");
   options.token_file = environment("MUSTER_TOKEN_FILE", "");
   options.server_ca = environment("MUSTER_SERVER_CA", "");
+  options.client_cert = environment("MUSTER_CLIENT_CERT", "");
+  options.client_key = environment("MUSTER_CLIENT_KEY", "");
   return options;
 }
 

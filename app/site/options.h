@@ -25,8 +25,10 @@ struct Options {
   bool server_given = false;  ///< on this command line
   bool direct = false;        ///< --direct: no server is asked
   std::string token;          ///< MUSTER_TOKEN
-  std::filesystem::path token_file;  ///< --token-file, MUSTER_TOKEN_FILE; comes before `token`
-  std::filesystem::path server_ca;   ///< --server-ca, MUSTER_SERVER_CA: PEM
+  std::filesystem::path token_file;   ///< --token-file, MUSTER_TOKEN_FILE; comes before `token`
+  std::filesystem::path server_ca;    ///< --server-ca, MUSTER_SERVER_CA: PEM
+  std::filesystem::path client_cert;  ///< --client-cert, MUSTER_CLIENT_CERT: PEM, its own first
+  std::filesystem::path client_key;   ///< --client-key, MUSTER_CLIENT_KEY: PEM
   std::string actor;  ///< who asks, where it is not this process's user (a client of the API); for
                       ///< actorText
 

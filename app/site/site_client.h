@@ -9,6 +9,7 @@
 #include "app/nodes/quarantine.h"
 #include "app/nodes/status.h"
 #include "app/plans/plan.h"
+#include "app/plans/rollout_outcome.h"
 #include "app/records/records.h"
 #include "app/runs/runs.h"
 
@@ -70,6 +71,11 @@ class SiteClient {
                                             const std::string& plan_hash) = 0;
   virtual Result<lifecycle::Run> approveRun(const std::string& id,
                                             const std::string& plan_hash) = 0;
+  /// How far a rollout is; no id: the one that is open, else the newest. Errors: NotFound
+  virtual Result<RolloutStatus> rollout(const std::string& id) = 0;
+  /// Of a halted rollout's run: it goes on although a gate failed. Errors: Conflict (none has)
+  virtual Result<lifecycle::Run> resumeAccepting(const std::string& id,
+                                                 const std::string& reason) = 0;
   virtual Result<lifecycle::Run> overrideRun(const std::string& id, const std::string& plan_hash,
                                              const std::string& reason) = 0;
 };

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/validation/validate_run.h"
 
+#include "app/plans/current_impact.h"
+#include "app/plans/plan_impact.h"
+#include "app/runs/run_policy.h"
 #include "app/site/effective_cluster.h"
 #include "app/site/session.h"
+#include "app/validation/gate_plan.h"
 #include "base/io/crypto.h"
 #include "inventory/model/cluster.h"
-#include "inventory/model/gates.h"
-#include "inventory/model/profile.h"
 #include "validate/synchronized_load.h"
 
 #include <fmt/ranges.h>
@@ -16,8 +18,6 @@
 namespace muster::app {
 namespace {
 
-constexpr std::string_view kGatePrefix = "gate.";
-
 /// A run that was not finished goes on: what has passed since it began is not run again.
 std::string markOf(const ValidateRunRequest& request) {
   return "validate.run." +
@@ -25,51 +25,12 @@ std::string markOf(const ValidateRunRequest& request) {
              .substr(0, 16);
 }
 
-Result<std::set<FacetName>> gatesOf(const inventory::Cluster& cluster,
-                                    const std::vector<NodeName>& nodes,
-                                    const std::vector<std::string>& wanted) {
-  std::set<std::string> declared;
-  for (const auto& node : nodes)
-    for (const auto& gate : cluster.profileOf(*cluster.findNode(node)).gates) declared.insert(gate);
-  std::set<FacetName> out;
-  for (const auto& gate : wanted) {
-    if (!declared.contains(gate))
-      return fail(ErrorCode::NotFound,
-                  fmt::format("no profile of these nodes has a gate {}; they have {}", gate,
-                              fmt::join(declared, ", ")));
-    out.insert(FacetName(std::string(kGatePrefix) + gate));
-  }
-  if (wanted.empty())
-    for (const auto& gate : declared) out.insert(FacetName(std::string(kGatePrefix) + gate));
-  if (out.empty())
-    return fail(ErrorCode::InvalidInput, "the profiles of these nodes have no gates");
-  return out;
-}
-
-/// Only gates, and what goes with them: leaving and joining the pool, and the certificate. Anything
-/// else is apply's.
-Result<void> onlyGates(const lifecycle::Plan& plan) {
-  std::set<std::string> others;
-  for (const auto& action : plan.actions) {
-    const auto& facet = action.facet.facet.str();
-    if (!facet.starts_with(kGatePrefix) && facet != "certificate" && facet != lifecycle::kPoolFacet)
-      others.insert(action.id);
-  }
-  if (others.empty()) return {};
-  return fail(
-      ErrorCode::Conflict,
-      fmt::format(
-          "these nodes are not as declared yet; `muster apply` does that and runs their gates: {}",
-          fmt::join(others, ", ")));
-}
-
 /// The planned nodes of each rack start their gates at one moment.
 Result<void> synchronizeLoad(Controller& controller, const inventory::Cluster& cluster,
                              const lifecycle::Plan& plan, ProgressListener& progress) {
   std::set<NodeName> nodes;
   for (const auto& action : plan.actions)
-    if (action.facet.facet.str().starts_with(kGatePrefix))
-      nodes.insert(action.facet.subject.node());
+    if (isGate(action.facet.facet)) nodes.insert(action.facet.subject.node());
   TRY(told, controller.synchronizedLoad().request(cluster, {nodes.begin(), nodes.end()}));
   for (const auto& line : told) progress.onNotice(line);
   return {};
@@ -100,20 +61,19 @@ Result<ValidateRunResult> runGates(const Options& options, const ValidateRunRequ
     progress.onNotice(fmt::format("goes on with the run of {}", *began));
   }
   TRY(facts, controller.run(controller.observe(policy)));
-  std::map<lifecycle::Subject, std::vector<FacetName>> again;
-  auto if_forgotten = facts;
-  for (const auto& subject : only)
-    for (const auto& fact : facts.of(subject))
-      if (gates.contains(fact.facet) && fact.observed_at < since) {
-        again[subject].push_back(fact.facet);
-        if_forgotten.forget(subject, fact.facet);
-      }
-  TRY(plan, controller.plan(if_forgotten, policy));
+  const auto again = gatesSeenBefore(facts, nodes, gates, since);
+  TRY(plan, controller.plan(without(facts, again), policy));
   TRY_OK(onlyGates(plan));
   progress.onPlan(plan);
   if (request.synchronized_load)
     TRY_OK(synchronizeLoad(controller, session->cluster(), plan, progress));
   if (request.dry_run) return ValidateRunResult{};
+  TRY(impact, controller.run(currentImpact(session->cluster(), store, facts, plan,
+                                           [&controller](lifecycle::Subject subject) {
+                                             return controller.observePool(std::move(subject));
+                                           })));
+  TRY_OK(requireWithinLimits(impact));
+  TRY_OK(requireNoApprovals(session->cluster(), plan, impact, controller.clock().now()));
 
   TRY_OK(store.putValue(mark, toString(since)));
   for (const auto& [subject, facets] : again) TRY_OK(store.forgetFacts(subject, facets));

@@ -100,6 +100,8 @@ std::unique_ptr<HttpClient> makeHttpClient(TlsTrust trust = {});
 
 // ---- server
 
+struct ShownCertificate;  // base/io/client_certificate.h
+
 /// Memory of the server's budget that a request's body holds; given back when the last copy of it
 /// goes.
 class BodyCharge;
@@ -116,6 +118,8 @@ struct ServerRequest {
   std::string client_key_id;  ///< SHA-256 of the public key of whichever of the two it was, hex
   std::shared_ptr<BodyCharge> charge = {};   ///< of a large body
   std::optional<PeerCredentials> peer = {};  ///< of whoever connected to a Unix socket
+  std::shared_ptr<const ShownCertificate> shown_certificate =
+      {};  ///< with ServerOptions::takes_any_client_certificate; nothing of it is believed yet
   std::map<std::string, std::string> path_parameters =
       {};  ///< of a route with a template: "/nodes/{name}"
 
@@ -199,6 +203,9 @@ struct ServerOptions {
   std::optional<TlsIdentity> identity;  ///< HTTPS when set
   std::string client_ca_pem;            ///< asks for a client certificate from this CA
   bool require_client_certificate = false;
+  bool takes_any_client_certificate =
+      false;  ///< asks for one, and leaves to handlers what they believe (shown_certificate);
+              ///< client_ca_pem only says which ones to show, and may be empty
   bool admit_expired_clients =
       false;  ///< the handshake goes on; handlers see expired_client_common_name
   std::size_t max_body_bytes = 256u << 20;  ///< of routes that do not decide it themselves

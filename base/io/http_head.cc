@@ -6,6 +6,7 @@
 #include <boost/beast/core/string.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 namespace muster::io {
@@ -13,6 +14,10 @@ namespace muster::io {
 namespace http = boost::beast::http;
 
 namespace {
+
+/// Two readers would take two different ones of their values (RFC 9110, 5.3).
+constexpr std::array<std::string_view, 6> kOnceOnly = {
+    "Authorization", "Content-Type", "Idempotency-Key", "If-Match", "Last-Event-ID", "Origin"};
 
 bool isControl(char c) {
   const auto u = static_cast<unsigned char>(c);
@@ -72,7 +77,12 @@ HeadRefusal checkHead(const http::header<true, http::fields>& head) {
     if (!boost::beast::iequals(head[http::field::transfer_encoding], "chunked"))
       return {501, "only the chunked transfer encoding is known"};
   }
-  if (countOf(head, http::field::host) > 1) return {400, "more than one Host"};
+  const auto hosts = countOf(head, http::field::host);
+  if (hosts > 1) return {400, "more than one Host"};
+  if (hosts == 0 && head.version() >= 11) return {400, "no Host"};
+  for (const auto name : kOnceOnly)
+    if (const auto range = head.equal_range(name); std::distance(range.first, range.second) > 1)
+      return {400, "a header that has one value was sent more than once"};
   if (!isCleanTarget(head.target())) return {400, "bad path"};
   return {};
 }

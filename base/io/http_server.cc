@@ -60,6 +60,7 @@ struct Session : std::enable_shared_from_this<Session> {
   bool ended = false;
   std::string remote_address;
   TlsPeer client;
+  std::shared_ptr<const ShownCertificate> shown;
   std::optional<PeerCredentials> peer;  ///< of a Unix socket
   std::optional<Table::Ticket> ticket;  ///< none: it was given up, or has ended
 };
@@ -113,6 +114,7 @@ ServerRequest requestOf(const Session& session, const RequestParser& parser) {
   request.client_common_name = session.client.common_name;
   request.expired_client_common_name = session.client.expired_common_name;
   request.client_key_id = session.client.key_id;
+  request.shown_certificate = session.shown;
   request.peer = session.peer;
   return request;
 }
@@ -237,6 +239,8 @@ Task<void> runSession(Shared state, std::shared_ptr<Session> session) {
       co_return;
     }
     session->client = clientOf(*connection->stream.tls());
+    if (state->options.takes_any_client_certificate)
+      session->shown = shownBy(*connection->stream.tls());
   }
   while (!state->stopped && co_await serveOne(state, session)) {
   }

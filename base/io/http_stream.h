@@ -138,5 +138,7 @@ struct TlsPeer {
   std::string key_id;               ///< SHA-256 of its public key, hex
 };
 TlsPeer clientOf(TlsStream& stream);
+/// What it has shown, believed or not; nothing: no certificate.
+std::shared_ptr<const ShownCertificate> shownBy(TlsStream& stream);
 
 }  // namespace muster::io

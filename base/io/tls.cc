@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // TLS settings and the decision whether a server is who it must be.
+#include "base/io/client_certificate.h"
 #include "base/io/http_stream.h"
 #include "base/io/openssl.h"
 #include "base/io/server_chain.h"
@@ -146,6 +147,23 @@ Result<void> useIdentity(asio::ssl::context& context, const TlsIdentity& identit
   return {};
 }
 
+/// Whoever holds the key of what they show is let in, and `clientOf` knows none of them: the
+/// verdict is that nothing was verified.
+void takeAnyClient(SSL_CTX* native, const std::string& ca_pem) {
+  SSL_CTX_set_options(native, SSL_OP_NO_TICKET);  // as below
+  SSL_CTX_set_num_tickets(native, 0);
+  for (const auto& root : certificatesOf(ca_pem)) SSL_CTX_add_client_CA(native, root.get());
+  SSL_CTX_set_max_cert_list(native, static_cast<long>(kMaxShownChainBytes));
+  SSL_CTX_set_verify(native, SSL_VERIFY_PEER, nullptr);
+  SSL_CTX_set_cert_verify_callback(
+      native,
+      [](X509_STORE_CTX* store, void*) {
+        X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION);
+        return 1;
+      },
+      nullptr);
+}
+
 }  // namespace
 
 Result<void> checkServerChain(std::string_view chain_pem, std::string_view roots_pem,
@@ -250,6 +268,10 @@ Result<std::shared_ptr<asio::ssl::context>> makeServerTls(const ServerOptions& o
     return fail(ErrorCode::Internal, "OpenSSL has none of the ciphers that a server needs");
   SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
   TRY_OK(useIdentity(*context, *options.identity));
+  if (options.takes_any_client_certificate) {
+    takeAnyClient(native, options.client_ca_pem);
+    return context;
+  }
   if (options.client_ca_pem.empty()) {
     SSL_CTX_set_num_tickets(native, 1);
     return context;
@@ -288,6 +310,27 @@ void forgetSessions(asio::ssl::context& context) {
   auto keys =
       randomBytes(static_cast<std::size_t>(SSL_CTX_get_tlsext_ticket_keys(native, nullptr, 0)));
   SSL_CTX_set_tlsext_ticket_keys(native, keys.data(), static_cast<long>(keys.size()));
+}
+
+std::shared_ptr<const ShownCertificate> shownBy(TlsStream& stream) {
+  SSL* ssl = stream.native_handle();
+  auto* leaf = SSL_get0_peer_certificate(ssl);
+  if (!leaf) return nullptr;
+  auto out = std::make_shared<ShownCertificate>();
+  Sha256 digest;
+  const auto add = [&](const X509* certificate) {
+    unsigned char* der = nullptr;
+    const int size = i2d_X509(certificate, &der);
+    if (size <= 0) return;
+    out->chain_der.emplace_back(reinterpret_cast<char*>(der), static_cast<std::size_t>(size));
+    OPENSSL_free(der);
+    digest.update(out->chain_der.back().data(), out->chain_der.back().size());
+  };
+  add(leaf);
+  auto* chain = SSL_get_peer_cert_chain(ssl);  // of a client: without its own
+  for (int i = 0; chain && i < sk_X509_num(chain); ++i) add(sk_X509_value(chain, i));
+  out->digest = digest.finishHex();
+  return out;
 }
 
 TlsPeer clientOf(TlsStream& stream) {

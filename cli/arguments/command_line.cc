@@ -34,6 +34,10 @@ void addServerOptions(CLI::App& app, app::Options& options) {
                  "itself)");
   app.add_option("--server-ca", options.server_ca,
                  "The certificate of the site's authority, for --server (MUSTER_SERVER_CA)");
+  app.add_option("--client-cert", options.client_cert,
+                 "A certificate that says who asks --server, and its chain (MUSTER_CLIENT_CERT)");
+  app.add_option("--client-key", options.client_key,
+                 "The key of --client-cert (MUSTER_CLIENT_KEY)");
   app.add_flag("--direct", options.direct, "Ask no server: open the store in this process");
 }
 

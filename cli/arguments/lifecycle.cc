@@ -39,6 +39,7 @@ void addPlanAndApply(CLI::App& app, Invocation& call) {
   apply_command.add_flag("--direct", call.options.direct,
                          "Carry it out in this process, although a monitor serves the site: the "
                          "monitor waits meanwhile");
+  asksServer(apply_command, call);
 }
 
 void addNodeFilter(CLI::App& command, app::NodeFilter& filter, const char* name, const char* help) {

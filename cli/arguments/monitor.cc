@@ -87,14 +87,13 @@ void addRolloutCommands(CLI::App& app, Invocation& call) {
   auto [start, start_args] =
       addCommand(group, "start", "Freeze the plan of a change, then carry it out wave by wave",
                  call, rolloutStart);
-  auto& request = start_args.request;
-  start.add_option("--change", request.change, "The change: a fragment of an inventory (YAML)");
-  start.add_option("--driver", request.driver,
-                   "A declared driver that replaces the one of its kind");
-  start.add_option("--nodes", request.nodes, "Hostlist")->required();
+  auto& asked = start_args.asked;
+  start.add_option("--change", start_args.change, "The change: a fragment of an inventory (YAML)");
+  start.add_option("--driver", asked.driver, "A declared driver that replaces the one of its kind");
+  start.add_option("--nodes", start_args.nodes, "Hostlist")->required();
   start.add_flag("--dry-run", start_args.dry_run,
                  "Show the waves and the actions on each node; write and start nothing");
-  start.add_option("--canaries", request.canaries, "Number of nodes in the first wave")
+  start.add_option("--canaries", asked.canaries, "Number of nodes in the first wave")
       ->check(CLI::Range(1, 10'000));
   start.add_option("--on-failure", start_args.on_failure, "What to do when a gate fails")
       ->check(CLI::IsMember({"halt", "roll-back"}));
@@ -109,10 +108,12 @@ void addRolloutCommands(CLI::App& app, Invocation& call) {
   start.add_flag("--direct", call.options.direct, kDirect);
   auto [status_command, status_args] = addCommand(
       group, "status", "Show how far a rollout is, and why it does not go on", call, rolloutStatus);
-  addCommand(group, "pause", "Finish the nodes in progress, start no others", call, rolloutPause);
-  addCommand(group, "abort",
-             "Finish the nodes in progress and end the rollout; changed nodes stay changed", call,
-             rolloutAbort);
+  auto& pause = addCommand(group, "pause", "Finish the nodes in progress, start no others", call,
+                           rolloutPause);
+  auto& abort =
+      addCommand(group, "abort",
+                 "Finish the nodes in progress and end the rollout; changed nodes stay changed",
+                 call, rolloutAbort);
   auto [resume, resume_args] =
       addCommand(group, "resume", "Continue; nodes that failed in this wave are tried again", call,
                  rolloutResume);
@@ -121,10 +122,12 @@ void addRolloutCommands(CLI::App& app, Invocation& call) {
   auto [back, back_args] =
       addCommand(group, "rollback", "Revert the nodes that were changed", call, rolloutRollback);
   back.add_flag("--direct", call.options.direct, kDirect);
+  for (auto* command : {&start, &status_command, &pause, &abort, &resume, &back})
+    asksServer(*command, call);
   for (auto& [command, id] : {std::pair<CLI::App&, std::string&>(status_command, status_args.id),
                               std::pair<CLI::App&, std::string&>(back, back_args.id)})
     command.add_option("--id", id, "Which rollout; default: the newest");
-  for (auto& [command, reason] : {std::pair<CLI::App&, std::string&>(start, request.wipe_reason),
+  for (auto& [command, reason] : {std::pair<CLI::App&, std::string&>(start, asked.wipe_reason),
                                   std::pair<CLI::App&, std::string&>(back, back_args.wipe_reason)})
     command.add_option(
         "--allow-wipe", reason,

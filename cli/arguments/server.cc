@@ -2,6 +2,7 @@
 #include "cli/commands/server.h"
 
 #include "cli/arguments/arguments.h"
+#include "cli/commands/login.h"
 
 namespace muster::cli {
 
@@ -41,6 +42,15 @@ void addServerCommands(CLI::App& app, Invocation& call) {
   auto [revoke, revoke_args] =
       addCommand(group, "revoke", "End a token at once", call, tokenRevoke);
   revoke.add_option("token", revoke_args.token, "Its id or name")->required();
+
+  asksServer(
+      addCommand(app, "login",
+                 "Log in to --server by the site's provider of OpenID Connect: prints a code "
+                 "to enter in a browser, and keeps a token for this user",
+                 call, login),
+      call);
+  asksServer(addCommand(app, "logout", "End the login to --server, there and here", call, logout),
+             call);
 }
 
 }  // namespace muster::cli

@@ -28,6 +28,10 @@ void addRun(CLI::App& group, Invocation& call) {
                "power supplies bear the load step; refused where its declared power does not "
                "allow it");
   refuseOldFlag(run, "--together", "--synchronized-load");
+  run.add_flag("--direct", call.options.direct,
+               "Run them in this process, although a monitor serves the site: the monitor waits "
+               "meanwhile");
+  asksServer(run, call);
 }
 
 void addIsolate(CLI::App& group, Invocation& call) {

@@ -3,7 +3,6 @@
 #include "app/plans/apply.h"
 #include "app/plans/plan.h"
 #include "app/site/output_file.h"
-#include "app/site/state_lock.h"
 #include "base/io/files.h"
 #include "base/io/regular_file.h"
 #include "cli/commands/asked_site.h"
@@ -72,8 +71,15 @@ Result<app::ApplyRequest> requestOf(const ApplyArgs& args) {
 }  // namespace
 
 int apply(const app::Options& options, const ApplyArgs& args) {
-  if (!options.direct && args.plan.empty() && app::isMonitorAlive(options.state))
-    return applyByRun(options, args);
+  if (!args.plan.empty() && options.server_given)
+    return report(Error(ErrorCode::InvalidInput,
+                        "a saved plan is carried out by the process that is asked: leave out "
+                        "--server, and run it on the host of the site; nothing was done"));
+  if (args.plan.empty()) {
+    const auto site = siteForRuns(options);
+    if (!site) return report(site.error());
+    if (*site) return applyByRun(options, **site, args);
+  }
   auto request = requestOf(args);
   if (!request) return report(request.error());
   ApplyProgress progress(options.json, args.yes,

@@ -4,7 +4,6 @@
 #include "app/nodes/erase.h"
 #include "app/site/output_file.h"
 
-#include "app/site/state_lock.h"
 #include "base/io/files.h"
 #include "cli/commands/asked_site.h"
 #include "cli/commands/lifecycle.h"
@@ -69,11 +68,10 @@ int erase(const app::Options& options, const EraseArgs& args) {
     return refuse(
         fmt::format("--confirm {} is not the name of the node, {}", args.confirm, args.node));
   const bool confirmed = !args.confirm.empty();
-  if (confirmed && !options.direct) {
-    const auto site = askedSite(options);
+  if (confirmed) {
+    const auto site = siteForRuns(options);
     if (!site) return report(site.error());
-    if (!(*site)->isEmbedded() || app::isMonitorAlive(options.state))
-      return eraseByRun(options, **site, args);
+    if (*site) return eraseByRun(options, **site, args);
   }
   ConsoleProgress progress(options.json, options.json ? ShowEvents::No : ShowEvents::Yes);
   const auto erased =

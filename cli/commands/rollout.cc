@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // rollout start, status, pause, abort, resume, rollback.
-#include "app/plans/rollout_guard.h"
+#include "cli/commands/rollout.h"
 #include "app/plans/rollouts.h"
-#include "app/site/embedded_site.h"
-#include "app/site/state_lock.h"
-
 #include "base/io/regular_file.h"
 #include "base/json_output.h"
-#include "cli/commands/rollout.h"
+#include "cli/commands/asked_site.h"
 #include "cli/commands/run.h"
 #include "cli/view/console_progress.h"
 #include "cli/view/rollout_view.h"
-#include "inventory/model/rollout_policy.h"
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -41,85 +37,91 @@ ShowEvents eventsFor(const app::Options& options) {
 int carryOn(const app::Options& options, app::RolloutRun& run, ConsoleProgress& progress) {
   if (const auto ended = run.carryOn(); !ended) return report(ended.error());
   progress.finish();
-  const auto& book = run.book();
-  std::cout << (options.json ? rolloutJson(book, {}) : rolloutText(book, {}));
-  return codeOf(app::outcomeOf(book));
+  const auto status = app::statusOf(run.book());
+  std::cout << (options.json ? rolloutJson(status) : rolloutText(status));
+  return codeOf(app::outcomeOf(status));
 }
 
-app::RolloutRequest requestOf(const RolloutStartArgs& args) {
-  auto out = args.request;
-  if (args.on_failure == "halt") out.on_failure = inventory::OnFailure::Halt;
-  if (args.on_failure == "roll-back") out.on_failure = inventory::OnFailure::RollBack;
-  if (args.on_inconclusive == "halt") out.on_inconclusive = inventory::OnInconclusive::Halt;
-  if (args.on_inconclusive == "continue") out.on_inconclusive = inventory::OnInconclusive::Continue;
+/// What is asked for, with the text of its change.
+Result<lifecycle::RolloutParams> paramsOf(const app::Options& options,
+                                          const RolloutStartArgs& args) {
+  auto out = args.asked;
+  out.change_file = options.inventory.string();
+  if (!args.change.empty()) {
+    TRY(text, io::readRegularFile(args.change, lifecycle::kMaxRolloutChangeBytes));
+    out.change = std::move(text);
+    std::error_code ignored;
+    out.change_file = std::filesystem::absolute(args.change, ignored).string();
+  }
+  out.on_failure = lifecycle::parseOnFailure(args.on_failure);
+  out.on_inconclusive = lifecycle::parseOnInconclusive(args.on_inconclusive);
   return out;
 }
 
-int order(const app::Options& options, lifecycle::Order what) {
-  const auto ordered = app::orderRollout(options, what);
-  if (!ordered) return report(ordered.error());
-  std::cout << (options.json
-                    ? jsonText(nlohmann::json{{"rollout", ordered->id}, {"done", ordered->done}})
-                    : ordered->done)
+/// Whoever serves the site carries it out, when the inventory lets it begin.
+int followRollout(const app::Options& options, app::SiteClient& site,
+                  const lifecycle::RolloutParams& asked, const std::string& nodes) {
+  ApplyProgress progress(options.json, true, PlanDetail::Grouped);
+  return followNewRun(options, site,
+                      {.kind = lifecycle::RunKind::Rollout,
+                       .apply = {nodes, false, options.command_line, ""},
+                       .rollout = asked},
+                      progress);
+}
+
+Result<std::optional<lifecycle::Run>> runOf(app::SiteClient& site, const std::string& rollout) {
+  TRY(open, site.runs({.open_only = true,
+                       .limit = lifecycle::kMaxOpenRuns,
+                       .kind = lifecycle::RunKind::Rollout}));
+  for (auto& run : open)
+    if (run.unreadable.empty() && run.rollout.id == rollout) return std::optional(std::move(run));
+  return std::optional<lifecycle::Run>();
+}
+
+int told(const app::Options& options, const std::string& rollout, const std::string& done) {
+  std::cout << (options.json ? jsonText(nlohmann::json{{"rollout", rollout}, {"done", done}})
+                             : done)
             << '\n';
   return kOk;
 }
 
-bool isServed(const app::Options& options) {
-  return !options.direct && app::isMonitorAlive(options.state);
+Error carriedByNobody(const std::string& rollout) {
+  return Error(ErrorCode::Conflict,
+               fmt::format("no run of the site carries rollout {} out: go on with it on the host "
+                           "of the site, with --direct",
+                           rollout));
 }
 
-/// Whoever serves the site carries it out, when the inventory lets it begin.
-int followRollout(const app::Options& options, const app::RunRequest& request) {
-  app::EmbeddedSite site(options);
-  ApplyProgress progress(options.json, true, PlanDetail::Grouped);
-  return followNewRun(options, site, request, progress);
-}
-
-constexpr std::size_t kMaxChangeBytes = 1 << 20;
-
-int startByRun(const app::Options& options, const RolloutStartArgs& args) {
-  app::RunRequest request{.kind = lifecycle::RunKind::Rollout,
-                          .apply = {args.request.nodes, false, options.command_line, ""}};
-  auto& rollout = request.rollout;
-  rollout.driver = args.request.driver;
-  rollout.change_file = options.inventory.string();
-  if (!args.request.change.empty()) {
-    auto text = io::readRegularFile(args.request.change, kMaxChangeBytes);
-    if (!text) return report(text.error());
-    rollout.change = std::move(*text);
-    std::error_code ignored;
-    rollout.change_file = std::filesystem::absolute(args.request.change, ignored).string();
+/// The one that is open, by the run that carries it out; where this process has the store, also
+/// without one.
+int order(const app::Options& options, lifecycle::Order what) {
+  const auto site = orderedSite(options);
+  if (!site) return report(site.error());
+  if ((*site)->isEmbedded()) {
+    const auto ordered = app::orderRollout(options, what);
+    return ordered ? told(options, ordered->id, ordered->done) : report(ordered.error());
   }
-  rollout.canaries = static_cast<std::size_t>(args.request.canaries.value_or(0));
-  rollout.on_failure = args.on_failure;
-  rollout.on_inconclusive = args.on_inconclusive;
-  rollout.wipe_reason = args.request.wipe_reason;
-  return followRollout(options, request);
-}
-
-int rollBackByRun(const app::Options& options, const RolloutRollbackArgs& args) {
-  const auto stored = app::storedRollout(options, args.id);
-  if (!stored) return report(stored.error());
-  if (const auto may = app::mayRollBack(options, *stored->store, stored->book); !may)
-    return report(may.error());
-  app::RunRequest request{.kind = lifecycle::RunKind::Rollout,
-                          .apply = {"", false, options.command_line, ""}};
-  request.rollout.id = stored->book.rollout().id;
-  request.rollout.back = true;
-  request.rollout.wipe_reason = args.wipe_reason;
-  return followRollout(options, request);
+  const auto status = (*site)->rollout("");
+  if (!status) return report(status.error());
+  const auto& id = status->rollout.id;
+  const auto run = runOf(**site, id);
+  if (!run) return report(run.error());
+  if (!*run) return report(carriedByNobody(id));
+  const bool pauses = what == lifecycle::Order::Pause;
+  const auto said = (*site)->say((*run)->id, pauses ? app::RunWord::Pause : app::RunWord::Cancel);
+  if (!said) return report(said.error());
+  return told(options, id,
+              fmt::format("run {}, which carries rollout {} out, was ordered to {}: nodes under "
+                          "way are finished, no others start",
+                          (*run)->id, id, pauses ? "pause" : "end"));
 }
 
 /// The run goes on with what it was allowed.
-int resumeByRun(const app::Options& options, const lifecycle::Run& run,
+int resumeByRun(const app::Options& options, app::SiteClient& site, const lifecycle::Run& run,
                 const std::string& accept_reason) {
-  if (!accept_reason.empty())
-    if (const auto accepted = app::acceptGate(options, run.rollout.id, accept_reason); !accepted)
-      return report(accepted.error());
-  app::EmbeddedSite site(options);
-  if (const auto resumed = site.say(run.id, app::RunWord::Resume); !resumed)
-    return report(resumed.error());
+  const auto resumed = accept_reason.empty() ? site.say(run.id, app::RunWord::Resume)
+                                             : site.resumeAccepting(run.id, accept_reason);
+  if (!resumed) return report(resumed.error());
   ApplyProgress progress(options.json, true, PlanDetail::Grouped);
   return followRun(options, site, run.id, progress, false);
 }
@@ -127,13 +129,23 @@ int resumeByRun(const app::Options& options, const lifecycle::Run& run,
 }  // namespace
 
 int rolloutStart(const app::Options& options, const RolloutStartArgs& args) {
-  if (!args.dry_run && isServed(options)) return startByRun(options, args);
+  const auto asked = paramsOf(options, args);
+  if (!asked) return report(asked.error());
+  if (args.dry_run && options.server_given)
+    return report(Error(ErrorCode::InvalidInput,
+                        "--dry-run freezes the plan in this process: leave out --server, and run "
+                        "it on the host of the site; nothing was done"));
+  if (!args.dry_run) {
+    const auto site = siteForRuns(options);
+    if (!site) return report(site.error());
+    if (*site) return followRollout(options, **site, *asked, args.nodes);
+  }
   ConsoleProgress progress(options.json, eventsFor(options));
-  auto run = app::RolloutRun::draft(options, requestOf(args), args.dry_run, progress);
+  auto run = app::RolloutRun::draft(options, *asked, args.nodes, args.dry_run, progress);
   if (!run) return report(run.error());
   const auto& book = run->book();
   if (args.dry_run) {
-    std::cout << (options.json ? rolloutJson(book, {})
+    std::cout << (options.json ? rolloutJson(app::statusOf(book))
                                : frozenText(book) + touchedText(book) +
                                      "dry run: nothing was written, nothing begun\n");
     return kOk;
@@ -148,33 +160,47 @@ int rolloutStart(const app::Options& options, const RolloutStartArgs& args) {
 }
 
 int rolloutStatus(const app::Options& options, const RolloutStatusArgs& args) {
-  const auto stored = app::storedRollout(options, args.id);
-  if (!stored) return report(stored.error());
-  std::cout << (options.json ? rolloutJson(stored->book, stored->order)
-                             : rolloutText(stored->book, stored->order));
-  if (!options.json && !stored->others.empty())
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto status = (*site)->rollout(args.id);
+  if (!status) return report(status.error());
+  std::cout << (options.json ? rolloutJson(*status) : rolloutText(*status));
+  if (!options.json && !status->others.empty())
     std::cout << fmt::format(
         "other rollouts that lie over the inventory, oldest first: {} (--id ID shows one)\n",
-        fmt::join(stored->others, ", "));
-  return codeOf(app::outcomeOfState(stored->book));
+        fmt::join(status->others, ", "));
+  return codeOf(app::outcomeOfState(status->rollout));
 }
 
 int rolloutPause(const app::Options& options) { return order(options, lifecycle::Order::Pause); }
 int rolloutAbort(const app::Options& options) { return order(options, lifecycle::Order::Abort); }
 
 int rolloutResume(const app::Options& options, const RolloutResumeArgs& args) {
-  const auto stored = app::storedRollout(options, "");
-  if (!stored) return report(stored.error());
-  const auto open = app::runOfRollout(options, stored->book.rollout().id);
+  const auto site = orderedSite(options);
+  if (!site) return report(site.error());
+  const auto status = (*site)->rollout("");
+  if (!status) return report(status.error());
+  const auto open = runOf(**site, status->rollout.id);
   if (!open) return report(open.error());
-  if (*open) return resumeByRun(options, **open, args.accept_reason);
+  if (*open) return resumeByRun(options, **site, **open, args.accept_reason);
+  if (!(*site)->isEmbedded()) return report(carriedByNobody(status->rollout.id));
   ConsoleProgress progress(options.json, eventsFor(options));
   auto run = app::RolloutRun::resume(options, args.accept_reason, progress);
   return run ? carryOn(options, *run, progress) : report(run.error());
 }
 
 int rolloutRollback(const app::Options& options, const RolloutRollbackArgs& args) {
-  if (isServed(options)) return rollBackByRun(options, args);
+  const auto site = siteForRuns(options);
+  if (!site) return report(site.error());
+  if (*site) {
+    const auto status = (*site)->rollout(args.id);
+    if (!status) return report(status.error());
+    lifecycle::RolloutParams asked;
+    asked.id = status->rollout.id;
+    asked.back = true;
+    asked.wipe_reason = args.wipe_reason;
+    return followRollout(options, **site, asked, "");
+  }
   ConsoleProgress progress(options.json, eventsFor(options));
   auto run = app::RolloutRun::rollBack(options, args.id, args.wipe_reason, progress);
   return run ? carryOn(options, *run, progress) : report(run.error());

@@ -12,7 +12,9 @@
 namespace muster::cli {
 
 struct RolloutStartArgs {
-  app::RolloutRequest request;
+  lifecycle::RolloutParams asked;           ///< but for what has a member here
+  std::string nodes;                        ///< hostlist
+  std::filesystem::path change;             ///< a fragment of an inventory
   std::string on_failure, on_inconclusive;  ///< as typed; empty: as the change declares
   bool dry_run = false;
 };

@@ -30,13 +30,9 @@ int say(const app::Options& options, const std::string& id, app::RunWord word) {
   return show(options, (*site)->say(id, word));
 }
 
-/// A beginning that two plans share by chance once in billions of times.
-constexpr std::size_t kLeastHashDigits = 8;
-
-/// The plan of the run, where it has that one or none is named.
+/// The newest plan of the run, where none is named.
 std::string planMeant(const Run& run, const std::string& named) {
-  const bool is_meant = named.size() >= kLeastHashDigits && run.plan_hash.starts_with(named);
-  return named.empty() || is_meant ? run.plan_hash : named;
+  return named.empty() ? run.plan_hash : named;
 }
 
 }  // namespace

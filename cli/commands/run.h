@@ -37,7 +37,7 @@ int runOverride(const app::Options& options, const RunOverrideArgs& args);
 int runAcknowledge(const app::Options& options, const RunArgs& args);
 
 /// apply as a run of whoever serves the site: submits it, and follows it.
-int applyByRun(const app::Options& options, const ApplyArgs& args);
+int applyByRun(const app::Options& options, app::SiteClient& site, const ApplyArgs& args);
 /// Asks the site for a run, and follows it to its end.
 int followNewRun(const app::Options& options, app::SiteClient& site, const app::RunRequest& request,
                  ApplyProgress& progress);

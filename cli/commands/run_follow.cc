@@ -2,9 +2,10 @@
 // A run, shown as `apply` shows its own work.
 #include "api/run_json.h"
 #include "app/plans/apply.h"
-#include "app/site/embedded_site.h"
+#include "app/site/effective_cluster.h"
 #include "base/json_output.h"
 #include "cli/commands/run.h"
+#include "cli/terminal.h"
 #include "cli/view/run_view.h"
 #include "cli/view/summary.h"
 #include "inventory/model/cluster.h"
@@ -13,7 +14,6 @@
 
 #include <csignal>
 #include <iostream>
-#include <thread>
 
 #include <unistd.h>
 
@@ -59,7 +59,8 @@ class Follower {
                            " is queued: another run is under way (`muster run list --open`), or "
                            "nobody serves the site");
       }
-      if (!is_behind) std::this_thread::sleep_for(kPoll);
+      if (is_behind) continue;
+      if (!waitWhileRead(kPoll)) return std::move(part.run);
     }
   }
 
@@ -154,27 +155,22 @@ int followNewRun(const app::Options& options, app::SiteClient& site, const app::
   return followRun(options, site, run->id, progress, true);
 }
 
-int applyByRun(const app::Options& options, const ApplyArgs& args) {
-  const auto live = app::effectiveCluster(options);
-  if (!live) return report(live.error());
-  if (const auto nodes = app::selectedNodes((*live)->cluster(), args.nodes); !nodes)
-    return report(nodes.error());
-  auto runs = app::openRunStore(options);
-  if (!runs) return report(runs.error());
+int applyByRun(const app::Options& options, app::SiteClient& site, const ApplyArgs& args) {
   const bool asks =
       !args.yes && !options.json && ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
   app::RunRequest request;
-  request.apply = {args.nodes, asks, options.command_line, (*live)->cluster().digest};
+  request.apply = {args.nodes, asks, options.command_line, ""};
+  if (options.server.empty()) {  // it reads the same file; who may not read it means what it has
+    if (const auto live = app::effectiveCluster(options))
+      request.apply.inventory = (*live)->cluster().digest;
+    else if (site.isEmbedded())
+      return report(live.error());
+  }
   request.after_restart =
       lifecycle::parseAfterRestart(args.after_restart).value_or(lifecycle::AfterRestart::Continue);
-  const auto run = app::submitRun(**runs, request, app::localActor(), SystemClock().now());
-  if (!run) return report(run.error());
-  std::cerr << fmt::format("muster: run {}, carried out by the monitor of this site\n", run->id);
-  runs->reset();
   ApplyProgress progress(options.json, args.yes,
                          args.expand ? PlanDetail::Nodes : PlanDetail::Grouped);
-  app::EmbeddedSite site(options);
-  return followRun(options, site, run->id, progress, true);
+  return followNewRun(options, site, request, progress);
 }
 
 }  // namespace muster::cli

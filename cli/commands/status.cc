@@ -6,11 +6,11 @@
 #include "base/printable.h"
 #include "cli/commands/asked_site.h"
 #include "cli/commands/lifecycle.h"
+#include "cli/terminal.h"
 #include "cli/view/common_text.h"
 #include "cli/view/progress.h"
 #include "cli/view/status_view.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <iostream>
@@ -20,13 +20,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kWatchPeriod{500};
 constexpr std::size_t kMaxExplained = 256;  ///< nodes that one `why` explains
-
-/// Waits for the next look. Answers false when nobody reads the output any more.
-bool waitForNextLook() {
-  pollfd out{STDOUT_FILENO, 0, 0};  // no event is asked for: only an error or a hang-up ends it
-  const int changed = ::poll(&out, 1, static_cast<int>(kWatchPeriod.count()));
-  return changed <= 0 || (out.revents & (POLLERR | POLLHUP | POLLNVAL)) == 0;
-}
 
 std::string leaderText(const app::SiteStatus& site) {
   if (!site.several_controllers) return {};
@@ -77,7 +70,7 @@ int status(const app::Options& options, const StatusArgs& args) {
     if (text != shown && redraws) writeRaw(std::cout, "\x1b[H\x1b[2J");
     if (text != shown) std::cout << text << std::flush;
     shown = text;
-  } while (args.watch && std::cout && waitForNextLook());
+  } while (args.watch && std::cout && waitWhileRead(kWatchPeriod));
   return stopped ? kFailed : kOk;
 }
 

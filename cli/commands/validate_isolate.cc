@@ -3,6 +3,8 @@
 #include "app/validation/isolation.h"
 #include "app/validation/validate_run.h"
 #include "base/json_output.h"
+#include "cli/commands/asked_site.h"
+#include "cli/commands/run.h"
 #include "cli/commands/validate.h"
 #include "cli/view/console_progress.h"
 
@@ -24,7 +26,35 @@ int validateIsolate(const app::Options& options, const app::IsolationRequest& re
   return done->isClear() ? kOk : kFailed;
 }
 
+namespace {
+
+/// Whoever serves the site runs the gates: it may wait there for approvals and windows.
+int validateByRun(const app::Options& options, app::SiteClient& site,
+                  const app::ValidateRunRequest& request) {
+  if (request.minutes)
+    return report(Error(ErrorCode::InvalidInput,
+                        "--minutes ends this process, and a run goes on without it: leave it out "
+                        "and use `muster run pause`, or add --direct; nothing was done"));
+  ApplyProgress progress(options.json, true, PlanDetail::Grouped);
+  return followNewRun(options, site,
+                      {.kind = lifecycle::RunKind::Validate,
+                       .apply = {request.nodes, false, options.command_line, ""},
+                       .validate = {request.gates, request.synchronized_load}},
+                      progress);
+}
+
+}  // namespace
+
 int validateRun(const app::Options& options, const app::ValidateRunRequest& request) {
+  if (request.dry_run && options.server_given)
+    return report(Error(ErrorCode::InvalidInput,
+                        "--dry-run looks at the nodes from this process: leave out --server, and "
+                        "run it on the host of the site"));
+  if (!request.dry_run) {
+    const auto site = siteForRuns(options);
+    if (!site) return report(site.error());
+    if (*site) return validateByRun(options, **site, request);
+  }
   ConsoleProgress progress(options.json, ShowEvents::Yes);
   const auto done = app::runGates(options, request, progress);
   progress.finish();

@@ -59,6 +59,8 @@ constexpr std::array kExamples{
     Example{"monitor", "muster monitor"},
     Example{"server", "muster server --listen 10.20.0.1:9443"},
     Example{"ui", "muster ui"},
+    Example{"login", "muster --server https://ctl1:9443 --server-ca ca.crt login"},
+    Example{"logout", "muster --server https://ctl1:9443 --server-ca ca.crt logout"},
     Example{"token create", "muster token create wall --role viewer --pools batch --hours 720"},
     Example{"token list", "muster token list"},
     Example{"token revoke", "muster token revoke ci"},

@@ -14,6 +14,7 @@
 namespace muster::cli {
 namespace {
 
+using app::RolloutStatus;
 using lifecycle::RolloutNodeState;
 using lifecycle::RolloutRecord;
 
@@ -29,31 +30,33 @@ std::string fold(const std::vector<NodeName>& nodes) {
   return inventory::foldHostlist(std::move(names));
 }
 
-std::vector<NodeName> inState(const RolloutRecord& book, RolloutNodeState state) {
+std::vector<NodeName> inState(const RolloutStatus& status, RolloutNodeState state) {
   std::vector<NodeName> out;
-  for (const auto& [node, progress] : book.progress())
+  for (const auto& [node, progress] : status.progress)
     if (progress.state == state) out.push_back(node);
   return out;
 }
 
-std::string explained(const RolloutRecord& book, RolloutNodeState state) {
+std::string explained(const RolloutStatus& status, RolloutNodeState state) {
   std::string out;
-  const auto nodes = inState(book, state);
+  const auto nodes = inState(status, state);
   for (std::size_t i = 0; i < nodes.size() && i < kMaxNodesExplained; ++i)
-    if (const auto& why = book.of(nodes[i]).why; !why.empty())
+    if (const auto& why = status.progress.at(nodes[i]).why; !why.empty())
       out += fmt::format("    {}: {}\n", nodes[i].str(), why);
   if (nodes.size() > kMaxNodesExplained)
     out += fmt::format("    … and {} more\n", nodes.size() - kMaxNodesExplained);
   return out;
 }
 
-std::string wavesText(const RolloutRecord& book) {
-  const auto& rollout = book.rollout();
+std::string wavesText(const RolloutStatus& status) {
+  const auto& rollout = status.rollout;
   std::string out;
   for (std::size_t i = 0; i < rollout.waves.size(); ++i) {
     std::size_t done = 0;
-    for (const auto& node : rollout.waves[i].nodes)
-      done += book.of(node).state == RolloutNodeState::Done;
+    for (const auto& node : rollout.waves[i].nodes) {
+      const auto its = status.progress.find(node);
+      done += its != status.progress.end() && its->second.state == RolloutNodeState::Done;
+    }
     out += fmt::format("  {} {:<10} {:>6} nodes, {:>6} done   {}\n",
                        i == rollout.wave && rollout.isOpen() ? ">" : " ", rollout.waves[i].name,
                        rollout.waves[i].nodes.size(), done, fold(rollout.waves[i].nodes));
@@ -64,14 +67,15 @@ std::string wavesText(const RolloutRecord& book) {
 }  // namespace
 
 std::string frozenText(const RolloutRecord& book) {
-  const auto& rollout = book.rollout();
+  const auto status = app::statusOf(book);
+  const auto& rollout = status.rollout;
   std::string out = fmt::format("rollout {}, plan {}\n{}", rollout.id,
-                                rollout.plan_hash.substr(0, 12), wavesText(book));
-  if (const auto untouched = inState(book, RolloutNodeState::Untouched); !untouched.empty())
+                                rollout.plan_hash.substr(0, 12), wavesText(status));
+  if (const auto untouched = inState(status, RolloutNodeState::Untouched); !untouched.empty())
     out += fmt::format("  nothing to do on {}\n", fold(untouched));
-  if (const auto skipped = inState(book, RolloutNodeState::Skipped); !skipped.empty())
+  if (const auto skipped = inState(status, RolloutNodeState::Skipped); !skipped.empty())
     out += fmt::format("  left out: {}\n{}", fold(skipped),
-                       explained(book, RolloutNodeState::Skipped));
+                       explained(status, RolloutNodeState::Skipped));
   for (const auto& text : rollout.irreversible)
     out += "  a rollback cannot undo all: " + text + "\n";
   return out;
@@ -92,8 +96,9 @@ std::string touchedText(const RolloutRecord& book) {
   return out;
 }
 
-std::string rolloutText(const RolloutRecord& book, const lifecycle::GivenOrder& order) {
-  const auto& rollout = book.rollout();
+std::string rolloutText(const RolloutStatus& status) {
+  const auto& rollout = status.rollout;
+  const auto& order = status.order;
   std::string out =
       fmt::format("rollout {}: {}{}\n", rollout.id, toString(rollout.state),
                   rollout.direction == lifecycle::RolloutDirection::Back && rollout.isOpen()
@@ -107,26 +112,27 @@ std::string rolloutText(const RolloutRecord& book, const lifecycle::GivenOrder& 
   if (rollout.soak_until && rollout.isOpen())
     out += fmt::format("  wave '{}' is watched until {}\n", rollout.waves[rollout.wave].name,
                        muster::toString(*rollout.soak_until));
-  out += wavesText(book);
+  out += wavesText(status);
   for (const auto state : kStates) {
-    const auto nodes = inState(book, state);
+    const auto nodes = inState(status, state);
     if (!nodes.empty())
       out += fmt::format("  {:<10}{:>6}  {}\n{}", toString(state), nodes.size(), fold(nodes),
-                         explained(book, state));
+                         explained(status, state));
   }
   for (const auto& gate : rollout.gates) out += lifecycle::textOf(gate) + "\n";
   return out;
 }
 
-std::string rolloutJson(const RolloutRecord& book, const lifecycle::GivenOrder& order) {
-  auto out = lifecycle::toJson(book.rollout());
-  out["at"] = toString(book.rollout().at);
-  out["order"] = {{"order", toString(order.order)}, {"by", order.by}};
+std::string rolloutJson(const RolloutStatus& status) {
+  auto out = lifecycle::toJson(status.rollout);
+  out["at"] = toString(status.rollout.at);
+  out["order"] = {{"order", toString(status.order.order)}, {"by", status.order.by}};
   out["nodes"] = nlohmann::json::object();
-  for (const auto& [node, progress] : book.progress())
+  for (const auto& [node, progress] : status.progress)
     out["nodes"][node.str()] = lifecycle::toJson(progress);
   out["counts"] = nlohmann::json::object();
-  for (const auto state : kStates) out["counts"][std::string(toString(state))] = book.count(state);
+  for (const auto state : kStates)
+    out["counts"][std::string(toString(state))] = status.count(state);
   return jsonText(out, 2) + "\n";
 }
 

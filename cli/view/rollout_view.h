@@ -2,7 +2,7 @@
 // A rollout for people and for machines.
 #pragma once
 
-#include "lifecycle/rollout/record.h"
+#include "app/plans/rollout_outcome.h"
 
 #include <string>
 
@@ -12,8 +12,7 @@ namespace muster::cli {
 std::string frozenText(const lifecycle::RolloutRecord& book);
 /// What the frozen plan would do, by kind of action, and to whom.
 std::string touchedText(const lifecycle::RolloutRecord& book);
-/// `order`: what another process was told to do and has not done yet.
-std::string rolloutText(const lifecycle::RolloutRecord& book, const lifecycle::GivenOrder& order);
-std::string rolloutJson(const lifecycle::RolloutRecord& book, const lifecycle::GivenOrder& order);
+std::string rolloutText(const app::RolloutStatus& status);
+std::string rolloutJson(const app::RolloutStatus& status);
 
 }  // namespace muster::cli

@@ -92,7 +92,13 @@ std::string runText(const Run& run) {
   line("asked by", fmt::format("{}@{} ({}) at {}", run.asked_by.principal, run.asked_by.address,
                                run.asked_by.way, toString(run.asked_at)));
   line("command", run.apply.command);
-  if (run.kind == lifecycle::RunKind::Erase) line("reason", run.erase.reason);
+  if (run.kind == RunKind::Validate)
+    line("gates",
+         fmt::format("{}{}",
+                     run.validate.gates.empty()
+                         ? std::string("all of the nodes' profiles")
+                         : fmt::format("{}", fmt::join(run.validate.gates, ", ")),
+                     run.validate.synchronized_load ? ", each rack's nodes at one moment" : ""));
   if (run.kind == lifecycle::RunKind::Rollout)
     line("rollout",
          fmt::format("{}{}{}", run.rollout.id, run.rollout.back ? ", undone" : "",
@@ -101,12 +107,14 @@ std::string runText(const Run& run) {
   line("plan", run.plan_hash);
   for (const auto& approval : run.approvals)
     line(approval.confirmation ? "confirmed by" : "approved by",
-         fmt::format("{} ({}) at {}, plan {}", approval.by.principal, approval.by.way,
-                     toString(approval.at), approval.plan_hash.substr(0, 12)));
+         fmt::format("{} ({}) at {}, plan {}{}", approval.by.principal, approval.by.way,
+                     toString(approval.at), approval.plan_hash.substr(0, 12),
+                     approval.void_because.empty() ? "" : "; VOID: " + approval.void_because));
   for (const auto& each : run.overrides)
     line("OVERRIDDEN by",
-         fmt::format("{} ({}) at {}, against {}: {}; {}", each.by.principal, each.by.way,
+         fmt::format("{} ({}) at {}, against {}: {}{}; {}", each.by.principal, each.by.way,
                      toString(each.at), toString(each.against), each.reason,
+                     each.void_because.empty() ? "" : "; VOID: " + each.void_because,
                      each.acknowledged_by.empty()
                          ? "nobody has acknowledged it: `muster run acknowledge " + run.id + "`"
                          : "acknowledged by " + each.acknowledged_by));

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 
 namespace muster::lifecycle {
 namespace {
@@ -43,6 +42,8 @@ constexpr std::array kChanges{
     Change{RunState::Approved, RunState::Outdated, kExecutor},
     Change{RunState::Approved, RunState::Failed, kExecutor},
     Change{RunState::Approved, RunState::Waiting, kExecutor},
+    Change{RunState::Approved, RunState::NeedsApproval,
+           kExecutor},  // whose yes it was may say it no more
     Change{RunState::Approved, RunState::Paused, kPerson},
     Change{RunState::Approved, RunState::Cancelled, kPerson},
     Change{RunState::Waiting, RunState::Approved, kExecutor},  // its window is open
@@ -83,6 +84,17 @@ std::string_view toString(RunOrder order) { return wire::wordOf(kRunOrders, orde
 std::string_view toString(AfterRestart policy) { return wire::wordOf(kAfterRestart, policy); }
 std::optional<AfterRestart> parseAfterRestart(std::string_view text) {
   return wire::valueOf(kAfterRestart, text);
+}
+
+std::string_view toString(inventory::OnFailure policy) { return wire::wordOf(kOnFailure, policy); }
+std::optional<inventory::OnFailure> parseOnFailure(std::string_view text) {
+  return wire::valueOf(kOnFailure, text);
+}
+std::string_view toString(inventory::OnInconclusive policy) {
+  return wire::wordOf(kOnInconclusive, policy);
+}
+std::optional<inventory::OnInconclusive> parseOnInconclusive(std::string_view text) {
+  return wire::valueOf(kOnInconclusive, text);
 }
 
 bool isEnd(RunState state) { return state >= RunState::Done; }
@@ -126,27 +138,36 @@ std::string comparedName(std::string name) {
 
 }  // namespace
 
+bool isSamePerson(const RunActor& a, const RunActor& b) {
+  return comparedName(personOf(a)) == comparedName(personOf(b)) ||
+         (!a.account.empty() && a.account == b.account);
+}
+
 bool mayBeOnePerson(const RunActor& a, const RunActor& b) {
   const auto has_seen = [](const RunActor& who, const RunActor& token) {
-    return std::ranges::find(token.issuers, comparedName(personOf(who)), comparedName) !=
-           token.issuers.end();
+    return std::ranges::any_of(token.issuers, [&who](const std::string& issuer) {
+      return comparedName(issuer) == comparedName(personOf(who)) ||
+             (!who.account.empty() && issuer == who.account);
+    });
   };
-  return a.principal == b.principal || comparedName(personOf(a)) == comparedName(personOf(b)) ||
-         has_seen(a, b) || has_seen(b, a);
+  return a.principal == b.principal || isSamePerson(a, b) || has_seen(a, b) || has_seen(b, a);
 }
 
 std::size_t approvalsOf(const Run& run) {
-  std::set<std::string> others;
+  std::vector<const RunActor*> others;
   for (const auto& approval : run.approvals)
-    if (!approval.confirmation && approval.plan_hash == run.plan_hash &&
-        !mayBeOnePerson(approval.by, run.asked_by))
-      others.insert(comparedName(personOf(approval.by)));
+    if (!approval.confirmation && approval.void_because.empty() &&
+        approval.plan_hash == run.plan_hash && !mayBeOnePerson(approval.by, run.asked_by) &&
+        std::ranges::none_of(others, [&approval](const RunActor* other) {
+          return isSamePerson(*other, approval.by);
+        }))
+      others.push_back(&approval.by);
   return others.size();
 }
 
 bool mayIgnoreWindows(const Run& run) {
   return std::any_of(run.overrides.begin(), run.overrides.end(), [](const RunOverride& each) {
-    return each.against == RunReason::OutsideWindow;
+    return each.against == RunReason::OutsideWindow && each.void_because.empty();
   });
 }
 
@@ -159,14 +180,16 @@ bool isAgreed(const Run& run) {
   if (run.plan_hash.empty()) return false;
   const bool is_overridden =
       std::any_of(run.overrides.begin(), run.overrides.end(), [&run](const RunOverride& each) {
-        return each.against != RunReason::OutsideWindow && each.plan_hash == run.plan_hash;
+        return each.against != RunReason::OutsideWindow && each.void_because.empty() &&
+               each.plan_hash == run.plan_hash;
       });
   if (is_overridden) return true;
   const auto approvals = approvalsOf(run);
   const bool confirmed =
       !run.apply.confirm || approvals > 0 ||
       std::any_of(run.approvals.begin(), run.approvals.end(), [&run](const RunApproval& approval) {
-        return approval.confirmation && approval.plan_hash == run.plan_hash;
+        return approval.confirmation && approval.void_because.empty() &&
+               approval.plan_hash == run.plan_hash;
       });
   return confirmed && approvals >= run.approvals_needed;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/plan_impact.h"
 
 #include <cstdint>
@@ -23,13 +24,15 @@ inline constexpr std::size_t kMaxRunTextBytes = 4096;
 inline constexpr std::size_t kCutRunTextBytes = kMaxRunTextBytes / 4;
 inline constexpr std::size_t kMaxIdempotencyKeyBytes = 255;
 inline constexpr std::size_t kMaxErasedDisks = 256;
+inline constexpr std::size_t kMaxValidatedGates = 64;
 inline constexpr std::size_t kMaxIssuers = 16;  ///< persons who have seen one token
 inline constexpr std::size_t kMaxRolloutChangeBytes = 1u << 20;
 
 enum class RunKind {
   Apply,
-  Erase,   ///< the disks of one node, for good
-  Rollout  ///< a change in waves, or its undoing
+  Erase,    ///< the disks of one node, for good
+  Rollout,  ///< a change in waves, or its undoing
+  Validate  ///< gates again, also those that have passed
 };
 std::string_view toString(RunKind kind);
 std::optional<RunKind> parseRunKind(std::string_view text);
@@ -80,6 +83,7 @@ enum class RunReason {
   RolloutHalted,       ///< a gate of it failed
   RolledBack,          ///< a gate of it failed, and its policy has undone it
   PlanGrew,            ///< a later round would disturb more than was agreed to
+  ApprovalVoid,        ///< what somebody agreed with was revoked before the run began
   Unreadable           ///< its row cannot be read by this muster
 };
 std::string_view toString(RunReason reason);
@@ -102,13 +106,19 @@ struct RunActor {
   std::string person;     ///< who stands behind the principal: a token's owner; empty: itself
   std::vector<std::string> issuers;  ///< who made the token, or a token by which it was made, and
                                      ///< so has seen it; empty: nobody else has
+  std::string account = {};  ///< what proved who it is and never changes hands (the subject of a
+                             ///< provider, the key of a certificate); empty: the principal alone
+  std::string token = {};    ///< id of the token that they came with; empty: none
   friend bool operator==(const RunActor&, const RunActor&) = default;
 };
 
 /// Who the actor is, whatever they came with.
 const std::string& personOf(const RunActor& actor);
+/// Whether both are one person: by name, or by account.
+bool isSamePerson(const RunActor& a, const RunActor& b);
 /// Whether one person may be behind both: they are the same, a token's owner is the other, or the
-/// one has made the other's token, and so has seen it.
+/// one has made the other's token, and so has seen it; or both came by one account, whatever it was
+/// called then.
 bool mayBeOnePerson(const RunActor& a, const RunActor& b);
 
 /// Of every kind: what it is about, and how it was asked for.
@@ -130,16 +140,32 @@ struct EraseParams {
 
 /// Of RunKind::Rollout, over the nodes of ApplyParams.
 struct RolloutParams {
-  std::string id;               ///< of the rollout
-  bool back = false;            ///< undo it; nothing of what follows but wipe_reason
-  std::string change;           ///< a fragment of an inventory; or
-  std::string driver;           ///< a declared driver, in place of the one of its kind
-  std::string change_file;      ///< where relative paths of the change start
-  std::size_t canaries = 0;     ///< 0: as the change declares
-  std::string on_failure;       ///< "halt", "roll-back"; empty: as the change declares
-  std::string on_inconclusive;  ///< "halt", "continue"; empty: likewise
-  std::string wipe_reason;      ///< each node's disk may be wiped once; empty: it may not
+  std::string id;           ///< of the rollout
+  bool back = false;        ///< undo it; nothing of what follows but wipe_reason
+  std::string change;       ///< a fragment of an inventory; or
+  std::string driver;       ///< a declared driver, in place of the one of its kind
+  std::string change_file;  ///< where relative paths of the change start
+  // In place of what the change declares; nothing: as it declares.
+  std::size_t canaries = 0;
+  std::optional<inventory::OnFailure> on_failure;
+  std::optional<inventory::OnInconclusive> on_inconclusive;
+  std::string wipe_reason;  ///< each node's disk may be wiped once; empty: it may not
   friend bool operator==(const RolloutParams&, const RolloutParams&) = default;
+};
+
+/// "halt", "roll-back"
+std::string_view toString(inventory::OnFailure policy);
+std::optional<inventory::OnFailure> parseOnFailure(std::string_view text);
+/// "halt", "continue"
+std::string_view toString(inventory::OnInconclusive policy);
+std::optional<inventory::OnInconclusive> parseOnInconclusive(std::string_view text);
+
+/// Of RunKind::Validate, over the nodes of ApplyParams: gates that were last seen before the run
+/// was asked for run again.
+struct ValidateParams {
+  std::vector<std::string> gates;  ///< names; empty: all of the nodes' profiles
+  bool synchronized_load = false;  ///< each rack's nodes begin a gate at one moment
+  friend bool operator==(const ValidateParams&, const ValidateParams&) = default;
 };
 
 /// Somebody said yes to one plan.
@@ -147,7 +173,8 @@ struct RunApproval {
   RunActor by;
   WallTime at{};
   std::string plan_hash;
-  bool confirmation = false;  ///< by the author: it never counts as an approval
+  bool confirmation = false;      ///< by the author: it never counts as an approval
+  std::string void_because = {};  ///< why it does not count any more; empty: it counts
   friend bool operator==(const RunApproval&, const RunApproval&) = default;
 };
 
@@ -161,6 +188,7 @@ struct RunOverride {
   std::string reason;                   ///< of who did it
   std::string acknowledged_by;          ///< principal; empty: nobody has
   WallTime acknowledged_at{};
+  std::string void_because = {};  ///< why it does not count any more; empty: it counts
   friend bool operator==(const RunOverride&, const RunOverride&) = default;
 };
 
@@ -184,6 +212,7 @@ struct Run {
   ApplyParams apply;
   EraseParams erase;
   RolloutParams rollout;
+  ValidateParams validate;
   RunActor asked_by;
   std::string idempotency_key;  ///< of who asked; empty: none
   WallTime asked_at{};

@@ -83,7 +83,9 @@ inline constexpr auto kFields<RunActor> = std::tuple(
     field("principal", &RunActor::principal, kName), field("way", &RunActor::way, kName).omitted(),
     field("address", &RunActor::address, kName).omitted(),
     field("person", &RunActor::person, kName).omitted(),
-    field("issuers", &RunActor::issuers, Texts{kMaxIssuers, kMaxNameBytes}).omitted());
+    field("issuers", &RunActor::issuers, Texts{kMaxIssuers, kMaxNameBytes}).omitted(),
+    field("account", &RunActor::account, kName).omitted(),
+    field("token", &RunActor::token, kName).omitted());
 
 template <>
 inline constexpr auto kFields<ApplyParams> =
@@ -106,29 +108,40 @@ inline constexpr auto kFields<RolloutParams> =
                field("driver", &RolloutParams::driver, kName).omitted(),
                field("change_file", &RolloutParams::change_file, kText).omitted(),
                field("canaries", &RolloutParams::canaries, Whole{}).omitted(),
-               field("on_failure", &RolloutParams::on_failure, kName).omitted(),
-               field("on_inconclusive", &RolloutParams::on_inconclusive, kName).omitted(),
+               field("on_failure", &RolloutParams::on_failure,
+                     Maybe{Word<inventory::OnFailure, 2>{&kOnFailure, kMaxWordBytes}})
+                   .omittedIf([](const RolloutParams& asked) { return !asked.on_failure; }),
+               field("on_inconclusive", &RolloutParams::on_inconclusive,
+                     Maybe{Word<inventory::OnInconclusive, 2>{&kOnInconclusive, kMaxWordBytes}})
+                   .omittedIf([](const RolloutParams& asked) { return !asked.on_inconclusive; }),
                field("wipe_reason", &RolloutParams::wipe_reason, kText).omitted());
+
+template <>
+inline constexpr auto kFields<ValidateParams> = std::tuple(
+    field("gates", &ValidateParams::gates, Texts{kMaxValidatedGates, kMaxNameBytes}).omitted(),
+    field("synchronized_load", &ValidateParams::synchronized_load, Flag{}).omitted());
 
 template <>
 inline constexpr auto kFields<RunApproval> =
     std::tuple(field("by", &RunApproval::by, Object{}), field("at", &RunApproval::at, Time{}),
                field("plan", &RunApproval::plan_hash, kHash),
-               field("confirmation", &RunApproval::confirmation, Flag{}).omitted());
+               field("confirmation", &RunApproval::confirmation, Flag{}).omitted(),
+               field("void_because", &RunApproval::void_because, kText).omitted());
 
 template <>
 inline constexpr auto kFields<RunOverride> = std::tuple(
     field("by", &RunOverride::by, Object{}), field("at", &RunOverride::at, Time{}),
     field("plan", &RunOverride::plan_hash, kHash),
-    field("against", &RunOverride::against, Word<RunReason, 20>{&kRunReasons, kMaxWordBytes}),
+    field("against", &RunOverride::against, Word<RunReason, 21>{&kRunReasons, kMaxWordBytes}),
     field("reason", &RunOverride::reason, kText),
     field("acknowledged_by", &RunOverride::acknowledged_by, kName).omitted(),
-    field("acknowledged_at", &RunOverride::acknowledged_at, Time{}).omitted());
+    field("acknowledged_at", &RunOverride::acknowledged_at, Time{}).omitted(),
+    field("void_because", &RunOverride::void_because, kText).omitted());
 
 template <>
 inline constexpr auto kFields<RunStamp> = std::tuple(
     field("state", &RunStamp::state, Word<RunState, 13>{&kRunStates, kMaxWordBytes}),
-    field("reason", &RunStamp::reason, Word<RunReason, 20>{&kRunReasons, kMaxWordBytes}).omitted(),
+    field("reason", &RunStamp::reason, Word<RunReason, 21>{&kRunReasons, kMaxWordBytes}).omitted(),
     field("at", &RunStamp::at, Time{}), field("by", &RunStamp::by, kName).omitted());
 
 template <>
@@ -168,11 +181,12 @@ template <>
 inline constexpr auto kFields<Run> = std::tuple(
     field("apply", &Run::apply, Object{}), field("erase", &Run::erase, Object{}).omitted(),
     field("rollout", &Run::rollout, Object{}).omitted(),
+    field("validate", &Run::validate, Object{}).omitted(),
     field("asked_by", &Run::asked_by, Object{}),
     field("after_restart", &Run::after_restart,
           Word<AfterRestart, 2>{&kAfterRestart, kMaxWordBytes})
         .omitted(),
-    field("reason", &Run::reason, Word<RunReason, 20>{&kRunReasons, kMaxWordBytes}).omitted(),
+    field("reason", &Run::reason, Word<RunReason, 21>{&kRunReasons, kMaxWordBytes}).omitted(),
     field("text", &Run::text, kText).omitted(),
     field("order", &Run::order, Word<RunOrder, 3>{&kRunOrders, kMaxWordBytes}).omitted(),
     field("ordered_by", &Run::ordered_by, kName).omitted(),

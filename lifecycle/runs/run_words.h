@@ -2,13 +2,16 @@
 // The words of runs, for rows, commands and the API. Internal to lifecycle/runs.
 #pragma once
 
+#include "inventory/model/rollout_policy.h"
 #include "lifecycle/runs/run.h"
 #include "wire/fields.h"
 
 namespace muster::lifecycle {
 
-inline constexpr wire::Words<RunKind, 3> kRunKinds{
-    {{RunKind::Apply, "apply"}, {RunKind::Erase, "erase"}, {RunKind::Rollout, "rollout"}}};
+inline constexpr wire::Words<RunKind, 4> kRunKinds{{{RunKind::Apply, "apply"},
+                                                    {RunKind::Erase, "erase"},
+                                                    {RunKind::Rollout, "rollout"},
+                                                    {RunKind::Validate, "validate"}}};
 
 inline constexpr wire::Words<RunState, 13> kRunStates{{{RunState::Queued, "queued"},
                                                        {RunState::Planning, "planning"},
@@ -24,7 +27,7 @@ inline constexpr wire::Words<RunState, 13> kRunStates{{{RunState::Queued, "queue
                                                        {RunState::Cancelled, "cancelled"},
                                                        {RunState::Outdated, "outdated"}}};
 
-inline constexpr wire::Words<RunReason, 20> kRunReasons{
+inline constexpr wire::Words<RunReason, 21> kRunReasons{
     {{RunReason::None, "none"},
      {RunReason::AwaitsConfirmation, "awaits-confirmation"},
      {RunReason::AwaitsApproval, "awaits-approval"},
@@ -44,10 +47,17 @@ inline constexpr wire::Words<RunReason, 20> kRunReasons{
      {RunReason::RolloutHalted, "rollout-halted"},
      {RunReason::RolledBack, "rolled-back"},
      {RunReason::PlanGrew, "plan-grew"},
+     {RunReason::ApprovalVoid, "approval-void"},
      {RunReason::Unreadable, "unreadable"}}};
 
 inline constexpr wire::Words<RunOrder, 3> kRunOrders{
     {{RunOrder::None, "none"}, {RunOrder::Pause, "pause"}, {RunOrder::Cancel, "cancel"}}};
+
+inline constexpr wire::Words<inventory::OnFailure, 2> kOnFailure{
+    {{inventory::OnFailure::Halt, "halt"}, {inventory::OnFailure::RollBack, "roll-back"}}};
+
+inline constexpr wire::Words<inventory::OnInconclusive, 2> kOnInconclusive{
+    {{inventory::OnInconclusive::Halt, "halt"}, {inventory::OnInconclusive::Continue, "continue"}}};
 
 inline constexpr wire::Words<AfterRestart, 2> kAfterRestart{
     {{AfterRestart::Continue, "continue"}, {AfterRestart::Pause, "pause"}}};

@@ -24,6 +24,7 @@ struct RunFilter {
   bool loud_only = false;  ///< those with an override that nobody has acknowledged
   std::size_t limit = 100;
   std::int64_t before = 0;  ///< only those asked for before this event (Run::first_event); 0: all
+  std::optional<RunKind> kind = {};  ///< only these; nothing: of every kind
 };
 
 /// The newest plan of a run, as JSON (Plan::toJson).

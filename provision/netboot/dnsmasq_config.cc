@@ -191,6 +191,10 @@ HostLines renderHosts(const inventory::Cluster& cluster) {
   return out;
 }
 
+std::vector<std::string> dnsmasqArguments(const std::filesystem::path& configuration) {
+  return {"--keep-in-foreground", "--conf-file=" + configuration.string(), "--log-facility=-"};
+}
+
 std::string renderDnsmasq(const inventory::Cluster& cluster, const DnsmasqSite& site) {
   std::string out = "# Written by muster from the inventory; changes are lost.\n";
   out += "port=0\n";  // no DNS

@@ -12,6 +12,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace muster::provision {
 
@@ -35,6 +36,8 @@ struct DnsmasqSite {
   std::filesystem::path tftp_root = run_folder / "tftp";
 };
 
+/// How dnsmasq is called, by whoever does.
+std::vector<std::string> dnsmasqArguments(const std::filesystem::path& configuration);
 /// What does not change while dnsmasq runs; the nodes are in `hosts_folder`.
 std::string renderDnsmasq(const inventory::Cluster& cluster, const DnsmasqSite& site);
 /// Which node has which address, and who has its boot files, a file each. Beside another DHCP

@@ -36,6 +36,8 @@ namespace muster::provision {
 
 namespace {
 
+constexpr std::size_t kMaxLeaseBytes = 8u << 20;
+
 /// The interface that carries the address; empty when none does.
 std::string interfaceOf(Ipv4 address) {
   ifaddrs* all = nullptr;
@@ -70,9 +72,10 @@ class DnsmasqNetboot final : public Netboot {
         gateway_(gateway),
         options_(std::move(options)),
         hosts_(options_.hosts_folder),
-        tftp_(options_.tftp_folder),
+        tftp_(options_.tftp_folder, options_.dnsmasq_unit ? options_.dnsmasq_unit->name : ""),
         media_(std::make_shared<BootMedia>(options_.media_folder)),
-        dnsmasq_(processes, executor, SupervisorOptions{"dnsmasq"}),
+        processes_(processes),
+        dnsmasq_(executor, SupervisorOptions{"dnsmasq"}),
         old_(executor) {
     index();
   }
@@ -104,6 +107,7 @@ class DnsmasqNetboot final : public Netboot {
 
  private:
   void index();
+  Result<Daemon> dnsmasqDaemon();
   Task<io::ServerResponse> answer(io::ServerRequest request);
   Task<io::ServerResponse> answerMedium(io::ServerRequest request);
   Task<io::ServerResponse> answerHttpBoot(io::ServerRequest request);
@@ -121,6 +125,7 @@ class DnsmasqNetboot final : public Netboot {
   HostFiles hosts_;
   TftpFolder tftp_;
   std::shared_ptr<BootMedia> media_;
+  io::ProcessRunner& processes_;
   Supervisor dnsmasq_;
   std::map<Mac, const inventory::Node*> by_mac_;
   std::map<Ipv4, const inventory::Node*> by_address_;
@@ -155,11 +160,12 @@ class DnsmasqNetboot final : public Netboot {
 Result<void> DnsmasqNetboot::goOn(RunningDnsmasq earlier) {
   const auto& network = cluster_->provisioning();
   if (network.dhcp_mode == inventory::DhcpMode::None) return {};
-  DnsmasqSite site{.interface = interfaceOf(network.controller),
-                   .run_folder = options_.run_folder,
-                   .hosts_folder = options_.hosts_folder,
-                   .http_port = options_.http_port,
-                   .tftp_root = tftp_.root()};
+  DnsmasqSite site{
+      .interface = interfaceOf(network.controller),
+      .run_folder = options_.dnsmasq_unit ? options_.dnsmasq_unit->folder : options_.run_folder,
+      .hosts_folder = options_.hosts_folder,
+      .http_port = options_.http_port,
+      .tftp_root = tftp_.root()};
   if (site.interface.empty()) {
     return fail(ErrorCode::NotFound,
                 fmt::format("no interface of this machine has the controller's address {}; give it "
@@ -174,25 +180,36 @@ Result<void> DnsmasqNetboot::goOn(RunningDnsmasq earlier) {
                   fmt::format("{} is missing; install the package ipxe", original.string()));
   }
   TRY_OK(io::makeDirs(options_.run_folder, 0700));
-  const auto file = options_.run_folder / "dnsmasq.conf";
   configuration_ = renderDnsmasq(*cluster_, site);
-  TRY_OK(io::writeFileAtomic(file, configuration_, 0600));
   TRY(change, hosts_.write(renderHosts(*cluster_)));
   TRY_OK(hosts_.checkAnybodyCanRead());
   TRY_OK(tftp_.start());
   if (earlier.configuration != configuration_) earlier.child.reset();  // ends it
   const auto before = earlier.child ? earlier.child->pid() : 0;
-  io::Command command;
-  command.program = "dnsmasq";
-  command.args = {"--keep-in-foreground", "--conf-file=" + file.string(), "--log-facility=-"};
-  auto started =
-      dnsmasq_.adopt(std::move(earlier.child), std::move(command),
-                     options_.run_folder / "dnsmasq.log", dnsmasqPidFile(options_.run_folder));
+  TRY(daemon, dnsmasqDaemon());
+  auto started = dnsmasq_.adopt(std::move(earlier.child), std::move(daemon));
   if (!started) return std::unexpected(std::move(started).error().within("starting dnsmasq"));
   if (before != 0 && change.mustReread()) dnsmasq_.signal(SIGHUP);
   logInfo("netboot", "dnsmasq {} {} on {}", before != 0 ? "goes on serving" : "serves",
           network.cidr.str(), site.interface);
   return {};
+}
+
+/// Leases that a dnsmasq of this process's own has given go along to the unit's first one.
+Result<Daemon> DnsmasqNetboot::dnsmasqDaemon() {
+  const auto pid_file = dnsmasqPidFile(options_.run_folder);
+  if (const auto& unit = options_.dnsmasq_unit) {
+    io::DaemonFiles files{{kDnsmasqConf, configuration_}};
+    const auto leases = dnsmasqLeaseFile(options_.run_folder);
+    if (auto earlier = io::readFile(leases, kMaxLeaseBytes))
+      files[leases.filename()] = std::move(*earlier);
+    return Daemon{[unit = *unit, files = std::move(files)] { return io::startInUnit(unit, files); },
+                  unit->journal(), pid_file, false};
+  }
+  const auto file = options_.run_folder / kDnsmasqConf;
+  TRY_OK(io::writeFileAtomic(file, configuration_, 0600));
+  return childDaemon(processes_, {.program = "dnsmasq", .args = dnsmasqArguments(file)},
+                     options_.run_folder / "dnsmasq.log", pid_file);
 }
 
 RunningDnsmasq DnsmasqNetboot::release() {

@@ -6,6 +6,7 @@
 
 #include "base/async/task.h"
 #include "base/ids.h"
+#include "base/io/daemon_unit.h"
 #include "base/io/http.h"
 #include "base/io/process.h"
 #include "base/result.h"
@@ -16,6 +17,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace muster::provision {
 
@@ -78,6 +80,9 @@ struct NetbootOptions {
   std::filesystem::path media_folder = run_folder / "media";  ///< boot media
   Workers* workers = nullptr;  ///< who makes boot media; nullptr: the caller's own thread. They
                                ///< outlive this
+  /// Who runs dnsmasq where this process does not: then leases and configuration are in the unit's
+  /// folder, and dnsmasq ends with its connection.
+  std::optional<io::DaemonUnit> dnsmasq_unit = std::nullopt;
   std::chrono::milliseconds look_for_old{
       10'000};  ///< how often folders of nodes that did not come are looked for
   std::function<std::chrono::steady_clock::time_point()> steady = std::chrono::steady_clock::now;
@@ -91,6 +96,7 @@ inline std::filesystem::path dnsmasqLeaseFile(const std::filesystem::path& run_f
   return run_folder / "dnsmasq.leases";
 }
 /// Likewise.
+inline constexpr const char* kDnsmasqConf = "dnsmasq.conf";
 inline std::filesystem::path dnsmasqPidFile(const std::filesystem::path& run_folder) {
   return run_folder / "dnsmasq.pid";
 }

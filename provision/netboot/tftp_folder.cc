@@ -10,7 +10,9 @@
 
 #include <fmt/format.h>
 
+#include <grp.h>
 #include <pwd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -56,7 +58,18 @@ Result<void> link(const fs::path& target, const fs::path& name) {
 
 /// dnsmasq reads without root's rights. No secret is in it, but nobody else has to write there;
 /// without root there is no other user.
-Result<void> giveToDnsmasq(const fs::path& path) {
+Result<void> giveToDnsmasq(const fs::path& path, const std::string& reader) {
+  if (!reader.empty()) {
+    const auto* group = ::getgrnam(reader.c_str());
+    if (!group)
+      return fail(ErrorCode::NotFound,
+                  fmt::format("this machine has no group {0}; as root: systemd-sysusers", reader));
+    const ::mode_t mode = fs::is_directory(path) ? 0750 : 0640;
+    if (::chown(path.c_str(), static_cast<uid_t>(-1), group->gr_gid) != 0 ||
+        ::chmod(path.c_str(), mode) != 0)
+      return failOn(path, std::error_code(errno, std::generic_category()));
+    return {};
+  }
   if (::geteuid() != 0) return {};
   const auto* user = ::getpwnam(kDnsmasqUser);
   if (!user)
@@ -120,8 +133,9 @@ Result<void> TftpFolder::arm(const std::string& key, const std::string& grub_scr
   TRY_OK(link(fs::path("..") / ramos, fresh / kRamOsFolder));
   TRY_OK(link(fs::path("..") / "images", fresh / "images"));
   TRY_OK(io::writeFileAtomic(fresh / kGrubConfig, grub_script, 0600));
-  for (const auto& path : {fresh / kGrubConfig, fresh / "grub", fresh}) TRY_OK(giveToDnsmasq(path));
-  fs::permissions(fresh, fs::perms::owner_all, error);
+  for (const auto& path : {fresh / kGrubConfig, fresh / "grub", fresh})
+    TRY_OK(giveToDnsmasq(path, reader_));
+  if (reader_.empty()) fs::permissions(fresh, fs::perms::owner_all, error);
   fs::remove_all(folder, error);
   fs::rename(fresh, folder, error);
   if (error) return failOn(folder, error);

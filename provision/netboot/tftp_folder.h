@@ -31,7 +31,9 @@ struct RamOs;
 
 class TftpFolder {
  public:
-  explicit TftpFolder(std::filesystem::path root) : root_(std::move(root)) {}
+  /// `reader`: the group of a dnsmasq with a user of its own; empty: it has this process's.
+  explicit TftpFolder(std::filesystem::path root, std::string reader = "")
+      : root_(std::move(root)), reader_(std::move(reader)) {}
   /// Lays out what everybody gets; whoever an earlier controller had armed is not any more.
   /// Errors: Internal (cannot be written)
   Result<void> start();
@@ -56,6 +58,7 @@ class TftpFolder {
   void forgetUnused(const std::string& folder_in_use);
 
   std::filesystem::path root_;
+  std::string reader_;
   FileDigests digests_;
 };
 

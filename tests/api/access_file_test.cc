@@ -2,6 +2,7 @@
 #include "api/access_file.h"
 
 #include "base/io/files.h"
+#include "tests/paths.h"
 #include "tests/run_async.h"
 
 #include <gmock/gmock.h>
@@ -62,6 +63,67 @@ TEST(AccessFile, namesTheLineThatIsWrong) {
   expect("user anna chief", "viewer, operator, approver, robot, admin");
   expect("user anna admin everything", "pools=A,B");
   expect("user anna admin nodes=gpu[1-", "range");
+}
+
+TEST(AccessFile, namesTheLineThatIsWrongOfOtherWays) {
+  const auto expect = [](std::string_view rows, const char* text) {
+    const auto bad = parse(rows);
+    ASSERT_FALSE(bad) << rows;
+    EXPECT_THAT(bad.error().str(), HasSubstr(text)) << rows;
+    EXPECT_THAT(bad.error().str(), HasSubstr("access.conf:")) << rows;
+  };
+  const std::string ca = "client-ca /etc/ca\n",
+                    sso = "oidc issuer=https://sso client-id=m name=n\n";
+  EXPECT_TRUE(parse(ca + "client-crl /l\ncertificate cn=a o=\"B # C\" viewer racks=r1\n" + sso +
+                    "oidc-user a admin\nperson a cert:b oidc:c\n"));
+  expect("client-ca ca.crt", "from the root on");
+  expect(ca + ca, "there is one of them");
+  expect("client-ca", "a row is: client-ca FILE");
+  expect("client-crl /l", "add a row client-ca");
+  expect("certificate cn=anna viewer", "add a row client-ca");
+  expect(ca + "certificate viewer", "certificate cn=NAME");
+  expect(ca + "certificate cn=anna", "certificate cn=NAME");
+  expect(ca + "certificate name=anna viewer", "says nothing about a certificate");
+  expect(ca + "certificate cn= viewer", "says nothing about a certificate");
+  expect(ca + "certificate cn=anna chief", "is no role");
+  expect(ca + "certificate cn=\"anna viewer", "opened and not closed");
+  expect("oidc-group hpc viewer", "no provider");
+  expect("oidc issuer=https://sso", "name is the claim");
+  expect("oidc issuer=http://sso client-id=m name=n", "https://");
+  expect("oidc issuer=https://sso?x client-id=m name=n", "https://");
+  expect("oidc issuer=https://sso client-id=m name=n name=o", "each key once");
+  expect("oidc issuer=https://sso client-id=m name=n secret=x", "nothing that a row oidc knows");
+  expect("oidc issuer=https://sso client-id=m name=n page=https://ctl1/x", "without a path");
+  expect("oidc issuer=https://sso client-id=m name=n scopes=profile", "openid");
+  expect("oidc issuer=https://sso client-id=m name=n ca=ca.crt", "from the root on");
+  expect(sso + sso, "there is one row oidc");
+  expect("person anna anna2", "cert:COMMON-NAME or oidc:NAME");
+  expect("person \"a b\" cert:a", "a row is: person");
+  expect("person anna cert:a\nperson ben cert:a", "somebody's already");
+}
+
+/// What the pages show is what the file may hold.
+TEST(AccessFile, thePagesShowOneThatIsRight) {
+  const auto page = io::readFile(test::sourceFolder() / "docs/identity.md");
+  ASSERT_TRUE(page);
+  const auto begin = page->find("```conf\n");
+  ASSERT_NE(begin, std::string::npos);
+  const auto text = page->substr(begin + 8, page->find("```", begin + 8) - begin - 8);
+  const auto table = parse(text);
+  ASSERT_TRUE(table) << table.error().str();
+  EXPECT_EQ(table->rows().size(), 2u);
+  ASSERT_TRUE(table->oidc());
+  EXPECT_EQ(table->identify(OidcAccount{"i", "s", "ben", {}})->role, Role::Approver);
+  EXPECT_EQ(table->identify(OidcAccount{"i", "s", "zoe", {"hpc-admins", "hpc"}})->role,
+            Role::Admin);
+  EXPECT_FALSE(table->identify(OidcAccount{"i", "s", "zoe", {"HPC"}}));
+  EXPECT_EQ(table->identify(OidcAccount{"i", "s", "anna@example.org", {"hpc"}})->person, "anna");
+  io::CertificateNames ci;
+  ci.common_name = "ci";
+  EXPECT_FALSE(table->identify(ci)) << "not of the HPC Team";
+  ci.organizations = {"HPC Team"};
+  EXPECT_EQ(table->identify(ci)->role, Role::Robot);
+  EXPECT_EQ(table->identify(ci)->scope.pools, std::vector<std::string>{"batch"});
 }
 
 /// Whoever may write it may become an administrator.

@@ -7,7 +7,9 @@
 #include "api/run_json.h"
 #include "app/site/embedded_site.h"
 #include "base/io/unix_client.h"
+#include "cli/view/rollout_view.h"
 #include "cli/view/run_view.h"
+#include "inventory/model/rollout_policy.h"
 #include "lifecycle/model/json.h"
 #include "tests/api/api_site.h"
 
@@ -319,7 +321,7 @@ TEST_P(SiteClientContract, runsOfEachKindAreAskedFor) {
   app::RunRequest rollout{.kind = lifecycle::RunKind::Rollout, .apply = {"gpu[001-002]"}};
   rollout.rollout.driver = "nvidia-575";
   rollout.rollout.canaries = 2;
-  rollout.rollout.on_failure = "roll-back";
+  rollout.rollout.on_failure = inventory::OnFailure::RollBack;
   const auto third = site().submitRun(rollout);
   ASSERT_TRUE(third) << third.error().str();
   EXPECT_EQ(third->kind, lifecycle::RunKind::Rollout);
@@ -328,9 +330,6 @@ TEST_P(SiteClientContract, runsOfEachKindAreAskedFor) {
   EXPECT_EQ(site().run(third->id)->rollout.id, third->rollout.id);
   auto unclear = rollout;
   unclear.rollout.change = "drivers: {}";
-  EXPECT_EQ(codeOf(site().submitRun(unclear)), ErrorCode::InvalidInput);
-  unclear = rollout;
-  unclear.rollout.on_failure = "laugh";
   EXPECT_EQ(codeOf(site().submitRun(unclear)), ErrorCode::InvalidInput);
   unclear = rollout;
   unclear.apply.nodes.clear();
@@ -343,7 +342,92 @@ TEST_P(SiteClientContract, runsOfEachKindAreAskedFor) {
   bad = erase;
   bad.erase.reason.clear();
   EXPECT_EQ(codeOf(site().submitRun(bad)), ErrorCode::InvalidInput);
-  EXPECT_THAT(*site().runs({}), SizeIs(3));
+  app::RunRequest gates{.kind = lifecycle::RunKind::Validate,
+                        .apply = {"gpu[001-002]"},
+                        .validate = {{"burn-in"}, true}};
+  const auto fourth = site().submitRun(gates);
+  ASSERT_TRUE(fourth) << fourth.error().str();
+  EXPECT_EQ(fourth->kind, lifecycle::RunKind::Validate);
+  EXPECT_THAT(site().run(fourth->id)->validate.gates, ElementsAre("burn-in"));
+  EXPECT_TRUE(site().run(fourth->id)->validate.synchronized_load);
+  gates.apply.nodes.clear();
+  EXPECT_EQ(codeOf(site().submitRun(gates)), ErrorCode::InvalidInput);
+  gates.apply.nodes = "gpu999";
+  EXPECT_EQ(codeOf(site().submitRun(gates)), ErrorCode::NotFound);
+  EXPECT_THAT(*site().runs({}), SizeIs(4));
+  EXPECT_THAT(*site().runs({.kind = lifecycle::RunKind::Rollout}), SizeIs(1));
+}
+
+/// The run fails with the inventory that its author does not mean, whoever carried the order.
+TEST_P(SiteClientContract, aRunNamesTheInventoryThatItsAuthorMeans) {
+  app::RunRequest request;
+  request.apply = {"gpu001", false, "muster apply", "0123abcd"};
+  const auto made = site().submitRun(request);
+  ASSERT_TRUE(made) << made.error().str();
+  const auto runs = app::openRunStore(site_.options());
+  EXPECT_EQ((*(*runs)->read(made->id))->apply.inventory, "0123abcd");
+}
+
+lifecycle::Rollout haltedRollout() {
+  lifecycle::Rollout rollout;
+  rollout.id = "r7";
+  rollout.at = SystemClock().now();
+  rollout.user = "anna";
+  rollout.host = "ctl1";
+  rollout.command = "muster rollout start";
+  rollout.plan_hash = "0123456789abcdef";
+  rollout.state = lifecycle::RolloutState::Halted;
+  rollout.reasons = {"2 of 2 nodes failed"};
+  rollout.waves = {{"canary", {NodeName("gpu001")}}, {"100 %", {NodeName("gpu002")}}};
+  rollout.gates = {{.wave = "canary", .failed = 1, .reasons = {"gpu001 failed"}}};
+  return rollout;
+}
+
+TEST_P(SiteClientContract, aRolloutIsShownAndItsFailedGateAccepted) {
+  EXPECT_EQ(codeOf(site().rollout("")), ErrorCode::NotFound);
+  const auto store = site_.store();
+  ASSERT_TRUE(lifecycle::RolloutRecord::draft(
+                  *store, haltedRollout(), {},
+                  {{NodeName("gpu001"), {lifecycle::RolloutNodeState::Failed, "burn-in", {}, {}}},
+                   {NodeName("gpu002"), {}}})
+                  .begin());
+  for (const auto* id : {"", "r7"}) {
+    const auto shown = site().rollout(id);
+    ASSERT_TRUE(shown) << shown.error().str();
+    const auto expected = app::statusOf(*lifecycle::RolloutRecord::open(*store, "r7"));
+    EXPECT_EQ(cli::rolloutText(*shown), cli::rolloutText(expected));
+    EXPECT_EQ(cli::rolloutJson(*shown), cli::rolloutJson(expected));
+    EXPECT_THAT(cli::rolloutText(*shown), HasSubstr("burn-in"));
+    EXPECT_THAT(shown->others, IsEmpty());
+  }
+  EXPECT_EQ(codeOf(site().rollout("r9")), ErrorCode::NotFound);
+
+  const auto runs = app::openRunStore(site_.options());
+  ASSERT_TRUE(runs) << runs.error().str();
+  app::RunRequest request{.kind = lifecycle::RunKind::Rollout, .apply = {"gpu[001-002]"}};
+  request.rollout.driver = "nvidia-575";
+  auto made = app::submitRun(**runs, request, {"anna", "local", "ctl1"}, SystemClock().now());
+  ASSERT_TRUE(made) << made.error().str();
+  EXPECT_EQ(codeOf(site().resumeAccepting(made->id, "known bad cable")), ErrorCode::Conflict)
+      << "no gate of it waits";
+  made->rollout.id = "r7";
+  made->state = lifecycle::RunState::Paused;
+  made->reason = lifecycle::RunReason::RolloutHalted;
+  ASSERT_TRUE((*runs)->exchange(*made, "halted")->has_value());
+  const auto resumed = site().resumeAccepting(made->id, "known bad cable");
+  ASSERT_TRUE(resumed) << resumed.error().str();
+  EXPECT_EQ(resumed->state, lifecycle::RunState::Queued);
+  EXPECT_THAT(lifecycle::RolloutRecord::open(*store, "r7")->rollout().accepted_by,
+              HasSubstr("known bad cable"));
+}
+
+/// What cannot be undone is refused before a run is made of it.
+TEST_P(SiteClientContract, anUndoingIsRefusedWhereThereIsNothingToUndo) {
+  app::RunRequest request{.kind = lifecycle::RunKind::Rollout};
+  request.rollout.back = true;
+  request.rollout.id = "r9";
+  EXPECT_EQ(codeOf(site().submitRun(request)), ErrorCode::NotFound);
+  EXPECT_THAT(*site().runs({}), IsEmpty());
 }
 
 /// `muster run show` prints the same, whoever is asked.

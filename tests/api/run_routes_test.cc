@@ -1,14 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs over the API: asked for, looked at, cancelled; who may say yes.
+#include "api/tokens.h"
 #include "lifecycle/store/runs.h"
 #include "tests/api/api_site.h"
 
 namespace muster::api {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
-class ApiRuns : public ApiSite {};
+class ApiRuns : public ApiSite {
+ protected:
+  /// As soon as the server knows it.
+  std::string tokenOf(const std::string& name, Role role, const Scope& scope = {}) {
+    const auto made = Tokens(*site_.store())
+                          .create({.name = name, .role = role, .scope = scope, .owner = name},
+                                  {"test", "test"}, SystemClock().now());
+    EXPECT_TRUE(made) << made.error().str();
+    const auto secret = made ? made->secret : "";
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (ask({.target = "/api/v1/me", .token = secret, .record = false}).status != 200 &&
+           std::chrono::steady_clock::now() < limit) {
+    }
+    return secret;
+  }
+  Said postAs(const std::string& token, const std::string& resource, const nlohmann::json& body) {
+    return ask({.method = "POST",
+                .target = "/api/v1" + resource,
+                .headers = {"Content-Type: application/json"},
+                .body = jsonText(body),
+                .token = token});
+  }
+  /// As a plan leaves it that others must agree to.
+  void needApproval(const std::string& id, const std::string& hash, std::size_t approvals = 2) {
+    const auto runs = lifecycle::openRuns(site_.options().storeUrl());
+    ASSERT_TRUE(runs) << runs.error().str();
+    auto run = **(*runs)->read(id);
+    run.state = lifecycle::RunState::NeedsApproval;
+    run.reason = lifecycle::RunReason::AwaitsApproval;
+    run.plan_hash = hash;
+    run.approvals_needed = approvals;
+    ASSERT_TRUE((*runs)->exchange(run, "planned"));
+  }
+};
 
 TEST_F(ApiRuns, areAskedForLookedAtAndCancelled) {
   start();
@@ -62,14 +98,7 @@ TEST_F(ApiRuns, anOverrideIsLoudUntilItIsAcknowledged) {
       << "it waits for nobody";
   EXPECT_EQ(post("/runs/" + id + "/override", {{"plan_hash", "h"}}).status, 400);
   EXPECT_EQ(post("/runs/" + id + "/acknowledge", nlohmann::json::object()).status, 409);
-  const auto runs = lifecycle::openRuns(site_.options().storeUrl());
-  ASSERT_TRUE(runs) << runs.error().str();
-  auto run = **(*runs)->read(id);
-  run.state = lifecycle::RunState::NeedsApproval;
-  run.reason = lifecycle::RunReason::AwaitsApproval;
-  run.plan_hash = "h";
-  run.approvals_needed = 2;
-  ASSERT_TRUE((*runs)->exchange(run, "planned"));
+  needApproval(id, "h");
   EXPECT_EQ(post("/runs/" + id + "/override", {{"plan_hash", "old"}, {"reason", "fire"}}).status,
             409);
   EXPECT_TRUE(get("/site").json["overrides"].empty());
@@ -79,7 +108,13 @@ TEST_F(ApiRuns, anOverrideIsLoudUntilItIsAcknowledged) {
   EXPECT_EQ(done.json["overrides"][0]["against"], "awaits-approval");
   ASSERT_EQ(get("/site").json["overrides"].size(), 1u);
   EXPECT_THAT(get("/site").json["overrides"][0], ::testing::HasSubstr("fire"));
-  EXPECT_EQ(post("/runs/" + id + "/acknowledge", nlohmann::json::object()).status, 200);
+  const auto own = post("/runs/" + id + "/acknowledge", nlohmann::json::object());
+  EXPECT_EQ(own.status, 403) << own.body;
+  EXPECT_EQ(own.json["what_to_do"], "somebody else has to: `muster run acknowledge " + id + "`");
+  EXPECT_EQ(get("/site").json["overrides"].size(), 1u);
+  const auto known = postAs(tokenOf("bert", Role::Approver), "/runs/" + id + "/acknowledge",
+                            nlohmann::json::object());
+  EXPECT_EQ(known.status, 200) << known.body;
   EXPECT_TRUE(get("/site").json["overrides"].empty());
 }
 
@@ -125,6 +160,70 @@ TEST_F(ApiRuns, pagesOfRuns) {
   const auto second = get("/runs?limit=2&cursor=" + first.json["next"].get<std::string>());
   ASSERT_EQ(second.items().size(), 1u);
   EXPECT_EQ(second.items()[0]["id"], ids[0]);
+}
+
+/// A refusal says who may, and the plan may be named by its first digits.
+TEST_F(ApiRuns, arePlansNamedAlikeByWhoeverAsks) {
+  start();
+  const std::string hash = "0123456789abcdef0123456789abcdef";
+  const std::string id = post("/runs", {{"kind", "apply"}}).json["id"];
+  needApproval(id, hash);
+  const auto own = post("/runs/" + id + "/approve", {{"plan_hash", hash}});
+  EXPECT_EQ(own.status, 403) << own.body;
+  EXPECT_EQ(own.json["what_to_do"], "somebody else has to: `muster run approve " + id + "`");
+  EXPECT_THAT(own.json["detail"].get<std::string>(), Not(HasSubstr("somebody else has to")));
+  EXPECT_THAT(own.json["roles"], ::testing::Contains("approver"));
+  const auto bert = tokenOf("bert", Role::Approver);
+  EXPECT_EQ(postAs(bert, "/runs/" + id + "/approve", {{"plan_hash", "0123456"}}).status, 409);
+  const auto wrong = postAs(bert, "/runs/" + id + "/approve", {{"plan_hash", "ffffffffff"}});
+  EXPECT_EQ(wrong.status, 409);
+  EXPECT_THAT(wrong.json["what_to_do"].get<std::string>(), HasSubstr("muster run show " + id));
+  const auto approved = postAs(bert, "/runs/" + id + "/approve", {{"plan_hash", "0123456789"}});
+  ASSERT_EQ(approved.status, 200) << approved.body;
+  EXPECT_EQ(approved.json["approvals"][0]["plan_hash"], hash);
+  EXPECT_EQ(approved.json["approvals"][0]["void_because"], "");
+  const auto confirm =
+      postAs(tokenOf("op", Role::Operator), "/runs/" + id + "/confirm", {{"plan_hash", hash}});
+  EXPECT_EQ(confirm.status, 403);
+  EXPECT_THAT(confirm.json["what_to_do"].get<std::string>(), HasSubstr("approve it instead"));
+}
+
+/// What the run's row keeps of a token is enough to know, later and elsewhere, that it was revoked.
+TEST_F(ApiRuns, anApprovalIsVoidOnceItsTokenIsRevoked) {
+  start();
+  const std::string id = post("/runs", {{"kind", "apply"}}).json["id"];
+  needApproval(id, "0123456789abcdef");
+  const auto bert = tokenOf("bert", Role::Approver);
+  ASSERT_EQ(postAs(bert, "/runs/" + id + "/approve", {{"plan_hash", "0123456789"}}).status, 200);
+  const auto runs = lifecycle::openRuns(site_.options().storeUrl());
+  ASSERT_TRUE(runs) << runs.error().str();
+  const auto by = (*(*runs)->read(id))->approvals.at(0).by;
+  const auto store = site_.store();
+  EXPECT_EQ(app::RevokedTokens::read(*store)->whyVoid(by), "");
+  ASSERT_TRUE(Tokens(*store).revoke("bert", "test", SystemClock().now()));
+  EXPECT_EQ(app::RevokedTokens::read(*store)->whyVoid(by), "token:bert of bert was revoked");
+  // Another token of the same name is another one.
+  ASSERT_FALSE(tokenOf("bert", Role::Approver).empty());
+  EXPECT_EQ(app::RevokedTokens::read(*store)->whyVoid(by), "token:bert of bert was revoked");
+}
+
+TEST_F(ApiRuns, aRolloutsGateIsAcceptedOnlyWhereOneWaits) {
+  start();
+  const std::string id =
+      post("/runs", {{"kind", "rollout"}, {"nodes", "gpu[001-002]"}, {"driver", "nvidia-575"}})
+          .json["id"];
+  EXPECT_EQ(post("/runs/" + id + "/resume", {{"accept", "known"}}).status, 409);
+  EXPECT_EQ(post("/runs/" + id + "/resume", {{"accept", " "}}).status, 400);
+  const std::string apply = post("/runs", {{"kind", "apply"}}).json["id"];
+  EXPECT_EQ(post("/runs/" + apply + "/resume", {{"accept", "known"}}).status, 400);
+  for (const auto* member : {"on_failure", "on_inconclusive"})
+    EXPECT_EQ(
+        post(
+            "/runs",
+            {{"kind", "rollout"}, {"nodes", "gpu001"}, {"driver", "nvidia-575"}, {member, "laugh"}})
+            .status,
+        400)
+        << member;
 }
 
 }  // namespace

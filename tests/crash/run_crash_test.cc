@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process that carries a run out is killed at its writes: the next one goes on by itself,
 // nothing is done twice, no order is lost, no yes counts for another plan.
-#include "app/runs/runs.h"
+#include "app/site/revoked_tokens.h"
 #include "inventory/model/approvals.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/limits.h"
 #include "inventory/model/monitor.h"
 #include "inventory/model/pools.h"
-#include "lifecycle/audit/audit.h"
-#include "tests/crash/kill_points.h"
 #include "tests/crash/run_rack.h"
-#include "tests/fakes/memory_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,37 +25,23 @@ using lifecycle::RunState;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const lifecycle::RunActor kAnna{"anna", "local", "ctl1"}, kBen{"ben", "local", "ctl1"};
-
 /// Nodes in their pool, and a new driver and BIOS that a run is to bring.
-class RunTrial : public Trial {
+class RunTrial : public RackRun {
  public:
-  explicit RunTrial(app::RunRequest request = {}) {
-    const auto end = test::live(rack_, store_);
-    EXPECT_TRUE(end.ok) << end.problems;
-    rack_.forgetCounts();
+  explicit RunTrial(const app::RunRequest& request = {}) : RackRun({"gpu001", "gpu002"}) {
     rack_.declare("1.5.0", "45.0");
     rack_.cluster.limits->max_unavailable.pool = {std::nullopt, 100};
     rack_.startJob("gpu001", 100s);
-    auto run = app::submitRun(runs_, request, kAnna, rack_.wall.now());
-    EXPECT_TRUE(run) << run.error().str();
-    id_ = run ? run->id : "";
+    ask(request);
   }
-  LifeEnd live(Death death) override {
-    return serve(rack_, store_, rows_, death, [this] { return over(); });
-  }
-  std::string story() override { return storyOf(store_); }
-  virtual bool over() { return isEnd(run().state); }
   void expectTheEnd() override {
     EXPECT_EQ(toString(run().state), toString(RunState::Done)) << run().text;
     expectOnce();
   }
 
  protected:
-  Run run() { return *app::readRun(runs_, id_); }
   void expectOnce() {
-    EXPECT_THAT(rack_.violations, IsEmpty());
-    EXPECT_THAT(*store_.openIntents(), IsEmpty());
+    expectClean();
     for (const auto& [node, machine] : rack_.machines) {
       EXPECT_EQ(rack_.uploads(node.str(), "BIOS"), 1) << node.str();
       const auto installs = machine.driver_installs.find("rdma");
@@ -66,14 +49,7 @@ class RunTrial : public Trial {
       EXPECT_EQ(machine.image_writes, 0);
       EXPECT_TRUE(rack_.inPool(node.str()));
     }
-    EXPECT_TRUE(lifecycle::verifyAudit(store_, "")->ok());
   }
-
-  SimulatedRack rack_{{"gpu001", "gpu002"}};
-  MemoryStore store_;
-  std::shared_ptr<MemoryRuns::Data> rows_ = std::make_shared<MemoryRuns::Data>();
-  MemoryRuns runs_{store_, rows_};
-  std::string id_;
 };
 
 app::RunRequest withPolicy(lifecycle::AfterRestart policy) {
@@ -126,10 +102,7 @@ class ApprovedTrial final : public RunTrial {
       for (const auto& [node, machine] : rack_.machines)
         if (machine.drained && approvalsOf(known) == 0)
           ADD_FAILURE() << node.str() << " was drained before anybody agreed";
-      if (known.state != RunState::NeedsApproval) return;
-      EXPECT_EQ(known.approvals_needed, 1u);
-      EXPECT_FALSE(app::approveRun(runs_, id_, known.plan_hash, kAnna, rack_.wall.now()));
-      EXPECT_TRUE(app::approveRun(runs_, id_, known.plan_hash, kBen, rack_.wall.now()));
+      approve();
     };
   }
   void expectTheEnd() override {
@@ -392,6 +365,123 @@ TEST(RunBesideMonitor, aSickNodeIsDrainedWhileARunWorksElsewhere) {
   EXPECT_EQ(trial.rack_.uploads("gpu001", "BIOS"), 1);
   EXPECT_EQ(trial.rack_.uploads("gpu002", "BIOS"), 0);
   EXPECT_THAT(trial.rack_.violations, IsEmpty());
+}
+
+/// As the API writes its tokens down; that it does is tests/api/tokens_test.cc's.
+std::string tokensOf(bool revoked) {
+  return fmt::format(R"([{{"id": "t1", "name": "phone", "revoked": {}}}])", revoked);
+}
+
+/// It waits for its window, approved with a token that is revoked meanwhile: nothing begins before
+/// somebody agrees again, whatever dies.
+class RevokedTrial final : public RunTrial {
+ public:
+  RevokedTrial() {
+    rack_.cluster.approvals = {{inventory::Disturbance::Drain, 1, {"batch"}, 1}};
+    openLater(rack_);
+    EXPECT_TRUE(store_.putValue(app::kTokensKey, tokensOf(false)));
+    rack_.on_tick = [this] { tick(); };
+  }
+  void tick() {
+    const auto known = run();
+    const bool again = known.reason == RunReason::ApprovalVoid;
+    for (const auto& [node, machine] : rack_.machines)
+      if (machine.drained && !agreed_again_)
+        ADD_FAILURE() << node.str() << " was drained by an approval that counts no more";
+    if (known.state == RunState::Waiting && !is_revoked_) {
+      is_revoked_ = true;
+      EXPECT_TRUE(store_.putValue(app::kTokensKey, tokensOf(true)));
+    }
+    if (known.state != RunState::NeedsApproval) return;
+    if (again) {
+      EXPECT_THAT(known.text, HasSubstr("the approval of token:phone counts no more: token:phone "
+                                        "of ben was revoked"));
+      EXPECT_FALSE(known.approvals[0].void_because.empty());
+      EXPECT_EQ(approvalsOf(known), 0u);
+      agreed_again_ = true;
+    }
+    const lifecycle::RunActor phone{.principal = "token:phone",
+                                    .way = "token",
+                                    .address = "10.0.0.9",
+                                    .person = "ben",
+                                    .token = "t1"};
+    EXPECT_TRUE(
+        app::approveRun(runs_, id_, known.plan_hash, again ? kBen : phone, rack_.wall.now()));
+  }
+  void expectTheEnd() override {
+    RunTrial::expectTheEnd();
+    EXPECT_TRUE(agreed_again_);
+    EXPECT_EQ(run().approvals.size(), 2u) << "the same person, with another proof";
+  }
+
+ private:
+  bool is_revoked_ = false, agreed_again_ = false;
+};
+
+TEST(RunAgreement, isVoidWhenTheTokenOfTheApprovalWasRevoked) {
+  killAtEveryWrite(trials<RevokedTrial>(), 60, {.every = 13});
+}
+
+/// One of two approvals goes, and one was enough; a token that the store does not know any more
+/// does not count either.
+TEST(RunAgreement, needsNobodyElseWhereEnoughAgree) {
+  struct Enough final : RunTrial {
+    Enough() { rack_.cluster.approvals = {{inventory::Disturbance::Drain, 1, {"batch"}, 1}}; }
+    bool over() override { return RunTrial::over() || run().state == RunState::NeedsApproval; }
+    using RunTrial::id_;
+    using RunTrial::rack_;
+    using RunTrial::run;
+    using RunTrial::runs_;
+    using RunTrial::store_;
+  };
+  Enough trial;
+  EXPECT_TRUE(trial.live({}).ok);
+  auto planned = trial.run();
+  ASSERT_EQ(toString(planned.state), toString(RunState::NeedsApproval));
+  const auto now = trial.rack_.wall.now();
+  planned.approvals.push_back({{.principal = "token:gone",
+                                .way = "token",
+                                .address = "10.0.0.9",
+                                .person = "cleo",
+                                .token = "t9"},
+                               now,
+                               planned.plan_hash,
+                               false});
+  ASSERT_TRUE(trial.runs_.exchange(planned, "")->has_value());
+  EXPECT_TRUE(app::approveRun(trial.runs_, trial.id_, planned.plan_hash, kBen, now));
+  EXPECT_TRUE(trial.live({}).ok);
+  trial.expectTheEnd();
+  EXPECT_THAT(trial.run().approvals[0].void_because, HasSubstr("is known no more"));
+  EXPECT_THAT(trial.run().approvals[1].void_because, IsEmpty());
+  EXPECT_THAT(storyOf(trial.store_), HasSubstr("enough others agree"));
+}
+
+/// An override with a token that was revoked lets nothing begin.
+TEST(RunAgreement, isVoidWhenTheTokenOfTheOverrideWasRevoked) {
+  struct Overridden final : RunTrial {
+    Overridden() { rack_.cluster.approvals = {{inventory::Disturbance::Drain, 1, {"batch"}, 1}}; }
+    bool over() override { return RunTrial::over() || run().state == RunState::NeedsApproval; }
+    using RunTrial::id_;
+    using RunTrial::rack_;
+    using RunTrial::run;
+    using RunTrial::runs_;
+    using RunTrial::store_;
+  };
+  Overridden trial;
+  EXPECT_TRUE(trial.live({}).ok);
+  const lifecycle::RunActor phone{.principal = "token:phone",
+                                  .way = "token",
+                                  .address = "10.0.0.9",
+                                  .person = "ben",
+                                  .token = "t1"};
+  ASSERT_TRUE(app::overrideRun(trial.runs_, trial.id_, trial.run().plan_hash, "fire", phone,
+                               trial.rack_.wall.now()));
+  ASSERT_TRUE(trial.store_.putValue(app::kTokensKey, tokensOf(true)));
+  EXPECT_TRUE(trial.live({}).ok);
+  EXPECT_EQ(toString(trial.run().state), toString(RunState::NeedsApproval));
+  EXPECT_EQ(trial.run().reason, RunReason::ApprovalVoid);
+  EXPECT_EQ(app::loudOverrides(trial.runs_)->size(), 1u) << "it stays loud";
+  for (const auto& [node, machine] : trial.rack_.machines) EXPECT_EQ(machine.drains, 0);
 }
 
 }  // namespace

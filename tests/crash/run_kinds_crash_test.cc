@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Erasures and rollouts as runs: nothing happens to a node before another person has agreed, and
 // nothing twice, wherever the process that carries them out is killed.
-#include "app/runs/runs.h"
 #include "inventory/model/approvals.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/limits.h"
 #include "inventory/model/pools.h"
-#include "lifecycle/audit/audit.h"
 #include "lifecycle/rollout/record.h"
 #include "provision/storage/erase.h"
-#include "tests/crash/kill_points.h"
 #include "tests/crash/run_rack.h"
-#include "tests/fakes/memory_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,32 +24,19 @@ using lifecycle::RunState;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const lifecycle::RunActor kAnna{"anna", "local", "ctl1"}, kBen{"ben", "local", "ctl1"};
-
 /// One node is out of its pool for good, and somebody asks to have its disks erased.
-class ErasureTrial : public Trial {
+class ErasureTrial : public RackRun {
  public:
-  ErasureTrial() {
-    const auto end = test::live(rack_, store_);
-    EXPECT_TRUE(end.ok) << end.problems;
-    rack_.forgetCounts();
+  ErasureTrial() : RackRun({"gpu001", "gpu002"}) {
     auto& leaving = rack_.machines.at(NodeName("gpu001"));
     leaving.drained = true;
     leaving.drain_reason = "muster: leaves the site";
     rack_.cluster.approvals = {{inventory::Disturbance::Wipe, 1, {}, 1}};
-    const app::RunRequest request{.kind = lifecycle::RunKind::Erase,
-                                  .apply = {"gpu001"},
-                                  .erase = {{}, "leaves the site", ""}};
-    auto run = app::submitRun(runs_, request, kAnna, rack_.wall.now());
-    EXPECT_TRUE(run) << run.error().str();
-    id_ = run ? run->id : "";
+    ask({.kind = lifecycle::RunKind::Erase,
+         .apply = {"gpu001"},
+         .erase = {{}, "leaves the site", ""}});
     rack_.on_tick = [this] { tick(); };
   }
-  LifeEnd live(Death death) override {
-    return serve(rack_, store_, rows_, death, [this] { return over(); });
-  }
-  std::string story() override { return storyOf(store_); }
-  virtual bool over() { return isEnd(run().state); }
   void expectTheEnd() override {
     EXPECT_EQ(toString(run().state), toString(RunState::Done)) << run().text;
     EXPECT_EQ(erasures(), 1);
@@ -61,18 +44,15 @@ class ErasureTrial : public Trial {
   }
 
  protected:
-  Run run() { return *app::readRun(runs_, id_); }
   int erasures() {
     EXPECT_EQ(rack_.machines.at(NodeName("gpu002")).erasures, 0);
     return rack_.machines.at(NodeName("gpu001")).erasures;
   }
   /// No wish and no permission that a later plan could use.
   void expectNothingLeft() {
-    EXPECT_THAT(rack_.violations, IsEmpty());
-    EXPECT_THAT(*store_.openIntents(), IsEmpty());
+    expectClean();
     EXPECT_THAT(*provision::eraseRequests(store_), IsEmpty());
     EXPECT_THAT(*store_.wipeGrants(), IsEmpty());
-    EXPECT_TRUE(lifecycle::verifyAudit(store_, "")->ok());
   }
   /// Until somebody else has agreed nothing may lie in the store that a plan could take up.
   void expectNothingBeforeTheYes() {
@@ -85,19 +65,6 @@ class ErasureTrial : public Trial {
     expectNothingBeforeTheYes();
     approve();
   }
-  void approve() {
-    const auto known = run();
-    if (known.state != RunState::NeedsApproval) return;
-    EXPECT_EQ(known.approvals_needed, 1u);
-    EXPECT_FALSE(app::approveRun(runs_, id_, known.plan_hash, kAnna, rack_.wall.now()));
-    EXPECT_TRUE(app::approveRun(runs_, id_, known.plan_hash, kBen, rack_.wall.now()));
-  }
-
-  SimulatedRack rack_{{"gpu001", "gpu002"}};
-  MemoryStore store_;
-  std::shared_ptr<MemoryRuns::Data> rows_ = std::make_shared<MemoryRuns::Data>();
-  MemoryRuns runs_{store_, rows_};
-  std::string id_;
 };
 
 TEST(ErasureRun, erasesOnceWhateverDiesAndOnlyWhenAnotherHasAgreed) {
@@ -217,7 +184,7 @@ TEST(ErasureRun, isLeftWithWorkWhenADiskRefuses) {
   EXPECT_THAT(*trial.store_.wipeGrants(), IsEmpty());
 }
 
-app::RunRequest rolloutTo45(const SimulatedRack&) {
+app::RunRequest rolloutTo45() {
   app::RunRequest request{.kind = lifecycle::RunKind::Rollout, .apply = {"gpu[001-003]"}};
   request.rollout.change =
       "drivers: {rdma-45: {packages: [rdma-core=45.0], verify: {package.rdma-core: \"45.0\"}}}\n"
@@ -228,25 +195,15 @@ app::RunRequest rolloutTo45(const SimulatedRack&) {
 }
 
 /// Three nodes in their pool, and somebody asks for a rollout, which another person must agree to.
-class RolloutTrial : public Trial {
+class RolloutTrial : public RackRun {
  public:
-  RolloutTrial() {
-    const auto end = test::live(rack_, store_);
-    EXPECT_TRUE(end.ok) << end.problems;
-    rack_.forgetCounts();
+  RolloutTrial() : RackRun({"gpu001", "gpu002", "gpu003"}) {
     rack_.cluster.approvals = {{inventory::Disturbance::Drain, 3, {"batch"}, 1}};
-    auto request = rolloutTo45(rack_);
+    auto request = rolloutTo45();
     request.rollout.change_file = (rack_.folder / "change.yaml").string();
-    auto run = app::submitRun(runs_, request, kAnna, rack_.wall.now());
-    EXPECT_TRUE(run) << run.error().str();
-    id_ = run ? run->id : "";
+    ask(request);
     rack_.on_tick = [this] { tick(); };
   }
-  LifeEnd live(Death death) override {
-    return serve(rack_, store_, rows_, death, [this] { return over(); });
-  }
-  std::string story() override { return storyOf(store_); }
-  virtual bool over() { return isEnd(run().state); }
   void expectTheEnd() override {
     EXPECT_EQ(toString(run().state), toString(RunState::Done)) << run().text;
     expectChanged(3, 1);
@@ -254,7 +211,6 @@ class RolloutTrial : public Trial {
   }
 
  protected:
-  Run run() { return *app::readRun(runs_, id_); }
   lifecycle::RolloutRecord record() {
     return *lifecycle::RolloutRecord::open(store_, run().rollout.id);
   }
@@ -270,9 +226,7 @@ class RolloutTrial : public Trial {
       EXPECT_TRUE(rack_.inPool(node.str())) << node.str();
     }
     EXPECT_EQ(changed, nodes);
-    EXPECT_THAT(rack_.violations, IsEmpty());
-    EXPECT_THAT(*store_.openIntents(), IsEmpty());
-    EXPECT_TRUE(lifecycle::verifyAudit(store_, "")->ok());
+    expectClean();
   }
   virtual void tick() {
     int out = 0;
@@ -286,19 +240,11 @@ class RolloutTrial : public Trial {
   }
   void approve() {
     const auto known = run();
-    if (known.state != RunState::NeedsApproval) return;
-    EXPECT_EQ(known.approvals_needed, 1u);
+    if (!RackRun::approve()) return;
     EXPECT_EQ(known.impact->taken_out.size(), 3u);
-    EXPECT_FALSE(app::approveRun(runs_, id_, known.plan_hash, kAnna, rack_.wall.now()));
-    EXPECT_TRUE(app::approveRun(runs_, id_, known.plan_hash, kBen, rack_.wall.now()));
     ++approvals_;
   }
 
-  SimulatedRack rack_{{"gpu001", "gpu002", "gpu003"}};
-  MemoryStore store_;
-  std::shared_ptr<MemoryRuns::Data> rows_ = std::make_shared<MemoryRuns::Data>();
-  MemoryRuns runs_{store_, rows_};
-  std::string id_;
   int approvals_ = 0;
 };
 
@@ -439,13 +385,11 @@ TEST(RolloutRun, takesNodesOutInTheWindowOnly) {
 /// Undone by a run of its own, which is agreed to, too.
 TEST(RolloutRun, isUndoneByARunOfItsOwn) {
   struct Undone final : RolloutTrial {
-    void ask() {
+    void undo() {
       app::RunRequest request{.kind = lifecycle::RunKind::Rollout};
       request.rollout.id = run().rollout.id;
       request.rollout.back = true;
-      const auto back = app::submitRun(runs_, request, kAnna, rack_.wall.now());
-      ASSERT_TRUE(back) << back.error().str();
-      id_ = back->id;
+      ask(request);
     }
     using RolloutTrial::approvals_;
     using RolloutTrial::expectChanged;
@@ -455,7 +399,7 @@ TEST(RolloutRun, isUndoneByARunOfItsOwn) {
   Undone trial;
   EXPECT_TRUE(trial.live({}).ok);
   trial.expectTheEnd();
-  trial.ask();
+  trial.undo();
   const auto end = trial.live({});
   EXPECT_TRUE(end.ok) << end.problems << trial.story();
   EXPECT_EQ(toString(trial.run().state), toString(RunState::Done)) << trial.run().text;
@@ -469,9 +413,9 @@ TEST(RolloutRun, thatDoesNotFitIsRefusedWithItsDiagnostics) {
   struct Wrong final : RolloutTrial {
     Wrong() {
       EXPECT_TRUE(app::cancelRun(runs_, id_, kAnna, rack_.wall.now()));
-      auto request = rolloutTo45(rack_);
+      auto request = rolloutTo45();
       request.rollout.change = "profilez: {}\n";
-      id_ = app::submitRun(runs_, request, kAnna, rack_.wall.now())->id;
+      ask(request);
     }
     using RolloutTrial::run;
   };
@@ -479,6 +423,32 @@ TEST(RolloutRun, thatDoesNotFitIsRefusedWithItsDiagnostics) {
   EXPECT_TRUE(trial.live({}).ok);
   EXPECT_EQ(trial.run().state, RunState::Failed);
   EXPECT_THAT(trial.run().text, HasSubstr("this is no change"));
+}
+
+/// Waves are within the limits of their domains, and a rollout is one run: it may take out no more
+/// nodes altogether than one run may.
+TEST(RolloutRun, isNotAskedForBeyondTheLimitOfOneRun) {
+  struct Limited final : RolloutTrial {
+    Limited() { rack_.cluster.limits->per_run = 2; }
+    using RolloutTrial::rack_;
+    using RolloutTrial::run;
+  };
+  Limited trial;
+  EXPECT_TRUE(trial.live({}).ok);
+  EXPECT_EQ(toString(trial.run().state), toString(RunState::Failed));
+  EXPECT_EQ(trial.run().reason, RunReason::LimitsExceeded);
+  EXPECT_THAT(trial.run().text,
+              HasSubstr("one run: 3 nodes would be taken out of work, at most 2 may"));
+  for (const auto& [node, machine] : trial.rack_.machines) EXPECT_EQ(machine.drains, 0);
+}
+
+TEST(RolloutRun, withinTheLimitOfOneRunIsDone) {
+  struct Within final : RolloutTrial {
+    Within() { rack_.cluster.limits->per_run = 3; }
+  };
+  Within trial;
+  EXPECT_TRUE(trial.live({}).ok);
+  trial.expectTheEnd();
 }
 
 }  // namespace

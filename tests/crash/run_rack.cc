@@ -3,10 +3,14 @@
 
 #include "app/runs/rollout_plans.h"
 #include "inventory/model/cluster.h"
+#include "lifecycle/audit/audit.h"
 #include "lifecycle/rollout/overlay.h"
 #include "monitor/health_phase.h"
 #include "monitor/monitor.h"
 #include "provision/storage/erase.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
@@ -102,6 +106,37 @@ Async<lifecycle::ApplyReport> serveUntil(SimulatedRack& rack, lifecycle::Effecti
 }
 
 }  // namespace
+
+RackRun::RackRun(std::vector<std::string> nodes) : rack_(std::move(nodes)) {
+  const auto end = test::live(rack_, store_);
+  EXPECT_TRUE(end.ok) << end.problems;
+  rack_.forgetCounts();
+}
+
+LifeEnd RackRun::live(Death death) {
+  return serve(rack_, store_, rows_, death, [this] { return over(); });
+}
+
+void RackRun::ask(const app::RunRequest& request) {
+  auto run = app::submitRun(runs_, request, kAnna, rack_.wall.now());
+  EXPECT_TRUE(run) << run.error().str();
+  id_ = run ? run->id : "";
+}
+
+bool RackRun::approve() {
+  const auto known = run();
+  if (known.state != lifecycle::RunState::NeedsApproval) return false;
+  EXPECT_EQ(known.approvals_needed, 1u);
+  EXPECT_FALSE(app::approveRun(runs_, id_, known.plan_hash, kAnna, rack_.wall.now()));
+  EXPECT_TRUE(app::approveRun(runs_, id_, known.plan_hash, kBen, rack_.wall.now()));
+  return true;
+}
+
+void RackRun::expectClean() {
+  EXPECT_THAT(rack_.violations, ::testing::IsEmpty());
+  EXPECT_THAT(*store_.openIntents(), ::testing::IsEmpty());
+  EXPECT_TRUE(lifecycle::verifyAudit(store_, "")->ok());
+}
 
 LifeEnd serve(SimulatedRack& rack, lifecycle::Store& store, std::shared_ptr<MemoryRuns::Data> rows,
               Death death, std::function<bool()> until, Beside beside) {

@@ -70,6 +70,7 @@ class MemoryRuns final : public lifecycle::RunStore {
     std::vector<lifecycle::Run> out;
     for (auto row = data_->rows.rbegin(); row != data_->rows.rend(); ++row)
       if (out.size() < filter.limit && !(filter.open_only && lifecycle::isEnd(row->run.state)) &&
+          (!filter.kind || row->run.kind == *filter.kind) &&
           (filter.before == 0 || row->run.first_event < filter.before))
         if (auto run = read(*row); !filter.loud_only || lifecycle::hasLoudOverride(run))
           out.push_back(std::move(run));

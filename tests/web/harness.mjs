@@ -77,7 +77,7 @@ export class Site {
     this.url = `https://localhost:${this.port}`;
     const log = fs.openSync(path.join(this.folder, "server.log"), "a");
     this.child = spawn(path.join(bin, "muster"), ["-f", path.join(this.site, "cluster.yaml"), "--state", path.join(this.site, "state"),
-      "server", "--api-only", "--socket", this.socket, "--listen", `127.0.0.1:${this.port}`], { stdio: ["ignore", log, log] });
+      "server", "--api-only", "--socket", this.socket, "--listen", `127.0.0.1:${this.port}`, ...(this.access ? ["--access", this.access] : [])], { stdio: ["ignore", log, log] });
     const until = Date.now() + kStartMs;
     for (;;) {
       const answer = await ask(this.url, "/readyz").catch(() => null);

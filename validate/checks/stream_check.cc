@@ -31,7 +31,7 @@ constexpr double kScalar = 3;
 
 /// Sources: Intel ARK and AMD's processor pages: channels × rate × 8 bytes, of one socket.
 struct PeakRow {
-  std::string_view model;  ///< glob of "model name" with a space behind it
+  const char* model;  ///< glob of "model name" with a space behind it
   double gbytes_per_s;
 };
 constexpr PeakRow kPeaks[] = {
@@ -196,7 +196,7 @@ Result<StreamRun> runStream(const std::map<int, std::vector<int>>& nodes, std::u
 std::optional<double> memoryPeakGbytes(std::string_view model) {
   const auto padded = std::string(model) + " ";
   for (const auto& row : kPeaks)
-    if (::fnmatch(row.model.data(), padded.c_str(), 0) == 0) return row.gbytes_per_s;
+    if (::fnmatch(row.model, padded.c_str(), 0) == 0) return row.gbytes_per_s;
   return std::nullopt;
 }
 

@@ -100,6 +100,21 @@ export async function whoAmI() {
   loggedOut.value = false;
 }
 
+/** By which provider of OpenID Connect one can log in; null: by none, or the server does not say.
+ * @returns {Promise<{provider: string, page: boolean} | null>} */
+export async function providerOfLogins() {
+  try {
+    return (await get("/login")).oidc || null;
+  } catch {
+    return null;
+  }
+}
+
+/** Where the server begins such a login; it leads back to where one is. */
+export function loginAddress() {
+  return location.hash.startsWith("#/") ? `/login?to=${encodeURIComponent(location.hash)}` : "/login";
+}
+
 /** A token becomes a session: a cookie that no script can read.
  * @param {string} token */
 export async function logIn(token) {

@@ -4,7 +4,7 @@ import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { html } from "./html.js";
-import { loggedOut, logIn, me, Problem, whoAmI } from "./api.js";
+import { loggedOut, logIn, loginAddress, me, Problem, providerOfLogins, whoAmI } from "./api.js";
 import { connection, follow, lostAt, retryNow } from "./live.js";
 import { begin, forget, hasRuns, now, site } from "./site.js";
 import { go, link, route } from "./router.js";
@@ -42,6 +42,8 @@ const arrived = signal(0);
 function LogIn() {
   const [problem, setProblem] = useState(/** @type {Problem | null} */ (null));
   const [busy, setBusy] = useState(false);
+  const [provider, setProvider] = useState("");
+  useEffect(() => { providerOfLogins().then((found) => setProvider(found?.page ? found.provider : "")); }, []);
   const submit = async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     const form = /** @type {HTMLFormElement} */ (event.target);
@@ -56,7 +58,8 @@ function LogIn() {
   };
   return html`<main class="login" id="main"><form onSubmit=${submit}>
     <img src="/icon.svg" alt="" width="40" height="40" /><h1>muster</h1>
-    <p class="dim">A token opens this page: <code>muster token create --role viewer</code> on the controller prints one. Or run <code>muster ui</code>, which needs none.</p>
+    ${provider && html`<a class="button primary" href=${loginAddress()}>Log in at ${provider}</a>`}
+    <p class="dim">${provider ? "Or by a token" : "A token opens this page"}: <code>muster token create --role viewer</code> on the controller prints one. Or run <code>muster ui</code>, which needs none.</p>
     <label><span>Token</span><input name="token" type="password" autocomplete="current-password" required autofocus placeholder="muster_…" /></label>
     <${Trouble} problem=${problem} />
     <button class="primary" type="submit" aria-disabled=${busy ? "true" : undefined}>Open</button></form></main>`;

@@ -131,6 +131,7 @@ class SqlRuns final : public RunStore {
       if (filter.open_only) where += " AND is_open = 1";
       // In a text of a record the quotes would be escaped.
       if (filter.loud_only) where += R"( AND record LIKE '%"overrides":[%')";
+      if (filter.kind) where += fmt::format(" AND kind = '{}'", toString(*filter.kind));
       if (filter.before > 0) where += fmt::format(" AND first_event < {}", filter.before);
       std::vector<Run> out;
       for (const auto& row : rows(where, "", filter.limit))

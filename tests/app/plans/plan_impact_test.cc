@@ -152,5 +152,21 @@ TEST_F(PlanImpactTest, whatCouldNotBeReadIsTold) {
               ElementsAre(testing::Pair("firmware (denied)", ElementsAre(NodeName("gpu05")))));
 }
 
+/// Of work in waves: its domains look after themselves, and it is one run.
+TEST_F(PlanImpactTest, aRolloutIsHeldToTheLimitOfOneRunAlone) {
+  for (const auto* node : {"gpu01", "gpu02", "gpu11"}) change(node);
+  EXPECT_TRUE(requireWithinRunLimit(impact())) << "none is declared";
+  EXPECT_FALSE(requireWithinLimits(impact()));
+  cluster_.limits->per_run = 3;
+  EXPECT_TRUE(requireWithinRunLimit(impact()));
+  cluster_.limits->per_run = 2;
+  const auto refused = requireWithinRunLimit(impact());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::Denied);
+  EXPECT_THAT(refused.error().str(),
+              AllOf(HasSubstr("3 nodes would be taken out of work, at most 2 may"),
+                    HasSubstr("nothing was done"), HasSubstr("--nodes")));
+}
+
 }  // namespace
 }  // namespace muster::app

@@ -279,5 +279,125 @@ TEST_F(RunsTest, anErasureWhoseProcessWasKilledIsNobodyElsesToCarryOut) {
   EXPECT_EQ(readRun(*runs_, run.id)->state, RunState::Running) << "it goes on where one serves";
 }
 
+TEST_F(RunsTest, aPlanIsNamedByItsHashOrByEnoughOfIt) {
+  const std::string hash = "0123456789abcdef0123456789abcdef";
+  auto run = submit("gpu001", true);
+  move(run.id, {RunState::Planning, RunState::Planned, RunState::NeedsApproval});
+  run = *readRun(*runs_, run.id);
+  run.plan_hash = hash;
+  run.approvals_needed = 2;
+  ASSERT_TRUE(runs_->exchange(run, "")->has_value());
+  for (const auto* wrong : {"", "0", "0123456", "0123456X", "123456789abcdef", "ffffffffffff"})
+    EXPECT_EQ(errorOf(approveRun(*runs_, run.id, wrong, kBen, kNow)).code(), ErrorCode::Conflict)
+        << wrong;
+  EXPECT_EQ(errorOf(approveRun(*runs_, run.id, hash + "0", kBen, kNow)).code(),
+            ErrorCode::Conflict);
+  const auto approved = approveRun(*runs_, run.id, hash.substr(0, 8), kBen, kNow);
+  ASSERT_TRUE(approved) << approved.error().str();
+  ASSERT_EQ(approved->approvals.size(), 1u);
+  EXPECT_EQ(approved->approvals[0].plan_hash, hash) << "what is kept is the whole of it";
+  const auto confirmed = confirmRun(*runs_, run.id, hash.substr(0, 20), kAnna, kNow);
+  ASSERT_TRUE(confirmed) << confirmed.error().str();
+  const auto overridden = overrideRun(*runs_, run.id, hash.substr(0, 12), "fire", kBen, kNow);
+  ASSERT_TRUE(overridden) << overridden.error().str();
+  EXPECT_EQ(overridden->overrides[0].plan_hash, hash);
+}
+
+/// A run that has no plan is meant by nobody.
+TEST_F(RunsTest, noPlanIsNamedByNothing) {
+  auto run = submit("gpu001", true);
+  move(run.id, {RunState::Planning, RunState::Planned, RunState::NeedsApproval});
+  run = *readRun(*runs_, run.id);
+  run.plan_hash.clear();
+  ASSERT_TRUE(runs_->exchange(run, "")->has_value());
+  EXPECT_EQ(errorOf(approveRun(*runs_, run.id, "", kBen, kNow)).code(), ErrorCode::Conflict);
+}
+
+/// Whoever overrides is not who says that it is known, with whatever token they come.
+TEST_F(RunsTest, anOverrideIsAcknowledgedBySomebodyElse) {
+  const auto cleo = RunActor{"cleo", "local", "ctl1"};
+  const RunActor bens_token{.principal = "token:phone",
+                            .way = "token",
+                            .address = "10.0.0.9",
+                            .person = "ben",
+                            .issuers = {"cleo"},
+                            .token = "t1"};
+  auto run = submit("gpu001", true);
+  move(run.id, {RunState::Planning, RunState::Planned, RunState::NeedsApproval});
+  ASSERT_TRUE(overrideRun(*runs_, run.id, "hash", "fire", kBen, kNow));
+  for (const auto& same : {kBen, bens_token, RunActor{"Ben", "unix", "ctl1"}}) {
+    const auto refused = errorOf(acknowledgeRun(*runs_, run.id, same, kNow));
+    EXPECT_EQ(refused.code(), ErrorCode::Denied) << same.principal;
+    EXPECT_THAT(refused.str(), HasSubstr("nobody acknowledges their own override"));
+    EXPECT_EQ(whatToDo(refused, run.id),
+              "somebody else has to: `muster run acknowledge " + run.id + "`");
+    EXPECT_TRUE(refused.text().ends_with(whatToDo(refused, run.id)));
+  }
+  EXPECT_EQ(loudOverrides(*runs_)->size(), 1u);
+  const auto known = acknowledgeRun(*runs_, run.id, cleo, kNow);
+  ASSERT_TRUE(known) << known.error().str();
+  EXPECT_EQ(known->overrides[0].acknowledged_by, "cleo");
+  EXPECT_THAT(*loudOverrides(*runs_), IsEmpty());
+}
+
+/// Two have overridden: each knows of the other's, and neither of their own.
+TEST_F(RunsTest, ofTwoOverridesEachNeedsAnotherPerson) {
+  const auto cleo = RunActor{"cleo", "local", "ctl1"};
+  auto run = submit("gpu001", true);
+  move(run.id, {RunState::Planning, RunState::Planned, RunState::NeedsApproval});
+  ASSERT_TRUE(overrideRun(*runs_, run.id, "hash", "fire", kBen, kNow));
+  run = *readRun(*runs_, run.id);
+  run.overrides.push_back({cleo, kNow, "hash", RunReason::OutsideWindow, "flood", "", {}});
+  ASSERT_TRUE(runs_->exchange(run, "")->has_value());
+  const auto by_cleo = acknowledgeRun(*runs_, run.id, cleo, kNow);
+  ASSERT_TRUE(by_cleo);
+  EXPECT_EQ(by_cleo->overrides[0].acknowledged_by, "cleo");
+  EXPECT_EQ(by_cleo->overrides[1].acknowledged_by, "");
+  EXPECT_EQ(errorOf(acknowledgeRun(*runs_, run.id, cleo, kNow)).code(), ErrorCode::Denied);
+  EXPECT_EQ(acknowledgeRun(*runs_, run.id, kBen, kNow)->overrides[1].acknowledged_by, "ben");
+}
+
+TEST_F(RunsTest, whatIsRefusedSaysWhatToDo) {
+  auto run = submit("gpu001", true);
+  move(run.id, {RunState::Planning, RunState::Planned, RunState::NeedsApproval});
+  const auto own = errorOf(approveRun(*runs_, run.id, "hash", kAnna, kNow));
+  EXPECT_THAT(whatToDo(own, run.id), HasSubstr("muster run approve " + run.id));
+  const auto others = errorOf(confirmRun(*runs_, run.id, "hash", kBen, kNow));
+  EXPECT_THAT(whatToDo(others, run.id), HasSubstr("muster run approve " + run.id));
+  const auto old = errorOf(approveRun(*runs_, run.id, "another", kBen, kNow));
+  EXPECT_THAT(whatToDo(old, run.id), HasSubstr("muster run show " + run.id));
+  EXPECT_EQ(whatToDo(errorOf(readRun(*runs_, "r-none")), "r-none"), "");
+}
+
+TEST_F(RunsTest, aValidationNamesItsNodesAndEachGateOnce) {
+  const auto asked = [&](const std::string& nodes, std::vector<std::string> gates,
+                         const std::string& key = {}) {
+    return submitRun(*runs_,
+                     {.kind = RunKind::Validate,
+                      .apply = {nodes},
+                      .validate = {std::move(gates), false},
+                      .idempotency_key = key},
+                     kAnna, kNow);
+  };
+  EXPECT_EQ(errorOf(asked("", {})).code(), ErrorCode::InvalidInput);
+  EXPECT_EQ(errorOf(asked("gpu001", {"a", "a"})).code(), ErrorCode::InvalidInput);
+  EXPECT_EQ(errorOf(asked("gpu001", {""})).code(), ErrorCode::InvalidInput);
+  std::vector<std::string> many;
+  for (std::size_t i = 0; i <= kMaxValidatedGates; ++i) many.push_back(std::to_string(i));
+  EXPECT_EQ(errorOf(asked("gpu001", many)).code(), ErrorCode::InvalidInput);
+  EXPECT_THAT(*listRuns(*runs_, {}), IsEmpty());
+  const auto made = asked("gpu001", {"burn-in"}, "k1");
+  ASSERT_TRUE(made) << made.error().str();
+  EXPECT_EQ(asked("gpu001", {"burn-in"}, "k1")->id, made->id);
+  EXPECT_EQ(errorOf(asked("gpu001", {"soak"}, "k1")).code(), ErrorCode::Conflict);
+  const auto kept = readRun(*runs_, made->id);
+  EXPECT_EQ(kept->kind, RunKind::Validate);
+  EXPECT_THAT(kept->validate.gates, ElementsAre("burn-in"));
+  submit();
+  EXPECT_EQ(listRuns(*runs_, {})->size(), 2u);
+  EXPECT_EQ(listRuns(*runs_, {.kind = RunKind::Validate})->size(), 1u);
+  EXPECT_THAT(*listRuns(*runs_, {.kind = RunKind::Erase}), IsEmpty());
+}
+
 }  // namespace
 }  // namespace muster::app

@@ -136,7 +136,7 @@ TEST_F(HttpLimits, refusesWhatTwoProgramsWouldReadDifferently) {
   };
   for (const auto& [status, request] : bad)
     EXPECT_THAT(ask(request), StartsWith("HTTP/1.1 " + status)) << "to: " << request.substr(0, 120);
-  std::string many = "GET /tree/a HTTP/1.1\r\n";
+  std::string many = "GET /tree/a HTTP/1.1\r\nHost: muster\r\n";
   for (int i = 0; i < 101; ++i) many += "X: y\r\n";
   EXPECT_THAT(ask(many + "\r\n"), StartsWith("HTTP/1.1 431"));
   EXPECT_THAT(ask("GET /tree/a?x=../b HTTP/1.1" + end), StartsWith("HTTP/1.1 200"))
@@ -150,11 +150,12 @@ TEST_F(HttpLimits, refusesWhatTwoProgramsWouldReadDifferently) {
 /// Two requests in one packet are two requests, and what follows a refused body is not a request.
 TEST_F(HttpLimits, readsRequestsThatComeTogetherAndNothingBehindARefusal) {
   start();
-  const std::string one = "POST /small HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
-                    last = "GET /tree/a HTTP/1.1\r\nConnection: close\r\n\r\n";
+  const std::string one = "POST /small HTTP/1.1\r\nHost: muster\r\nContent-Length: 3\r\n\r\nabc",
+                    last = "GET /tree/a HTTP/1.1\r\nHost: muster\r\nConnection: close\r\n\r\n";
   const auto both = ask(one + last);
   EXPECT_THAT(both, HasSubstr("\r\n\r\n3HTTP/1.1 200"));
-  const auto refused = ask("POST /nowhere HTTP/1.1\r\nContent-Length: 5000\r\n\r\n" + last + last);
+  const auto refused =
+      ask("POST /nowhere HTTP/1.1\r\nHost: muster\r\nContent-Length: 5000\r\n\r\n" + last + last);
   EXPECT_THAT(refused, StartsWith("HTTP/1.1 404"));
   EXPECT_EQ(refused.find("HTTP/1.1", 1), std::string::npos) << refused;
 }
@@ -163,16 +164,17 @@ TEST_F(HttpLimits, readsRequestsThatComeTogetherAndNothingBehindARefusal) {
 TEST_F(HttpLimits, answersBeforeTheBody) {
   start();
   const std::string huge = "Content-Length: 16777216\r\n\r\n";
-  EXPECT_THAT(ask("POST /nowhere HTTP/1.1\r\n" + huge), StartsWith("HTTP/1.1 404"));
-  EXPECT_THAT(ask("PUT /small HTTP/1.1\r\n" + huge), StartsWith("HTTP/1.1 405"));
-  EXPECT_THAT(ask("POST /small HTTP/1.1\r\n" + huge), StartsWith("HTTP/1.1 413"));
-  EXPECT_THAT(ask("POST /friends HTTP/1.1\r\n" + huge), StartsWith("HTTP/1.1 401"));
-  EXPECT_THAT(ask("POST /small HTTP/1.1\r\nExpect: 100-continue\r\n" + huge),
+  EXPECT_THAT(ask("POST /nowhere HTTP/1.1\r\nHost: muster\r\n" + huge), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(ask("PUT /small HTTP/1.1\r\nHost: muster\r\n" + huge), StartsWith("HTTP/1.1 405"));
+  EXPECT_THAT(ask("POST /small HTTP/1.1\r\nHost: muster\r\n" + huge), StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(ask("POST /friends HTTP/1.1\r\nHost: muster\r\n" + huge), StartsWith("HTTP/1.1 401"));
+  EXPECT_THAT(ask("POST /small HTTP/1.1\r\nHost: muster\r\nExpect: 100-continue\r\n" + huge),
               StartsWith("HTTP/1.1 413"))
       << "no 100 before";
-  EXPECT_THAT(ask("POST /small HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2000\r\n" +
-                  std::string(0x2000, 'x')),
-              StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(
+      ask("POST /small HTTP/1.1\r\nHost: muster\r\nTransfer-Encoding: chunked\r\n\r\n2000\r\n" +
+          std::string(0x2000, 'x')),
+      StartsWith("HTTP/1.1 413"));
   EXPECT_EQ(server->load().body_bytes, 0u);
 }
 
@@ -187,7 +189,8 @@ TEST_F(HttpLimits, halfSentBodiesHoldTheBudgetAndNoMore) {
     for (int i = 0; i < 100; ++i) {
       CO_TRY(socket, co_await test.connectTo(fmt::format("127.0.0.{}", 2 + i % 50)));
       const std::string head =
-          "POST /friends HTTP/1.1\r\nFriend: yes\r\nContent-Length: 16777216\r\n\r\n";
+          "POST /friends HTTP/1.1\r\nHost: muster\r\nFriend: yes\r\nContent-Length: "
+          "16777216\r\n\r\n";
       error_code error;
       co_await asio::async_write(socket, asio::buffer(head + half.substr(0, 1500 * 1024)),
                                  asio::redirect_error(asio::use_awaitable, error));
@@ -195,11 +198,14 @@ TEST_F(HttpLimits, halfSentBodiesHoldTheBudgetAndNoMore) {
       held.push_back(std::move(socket));
     }
     const auto honest = co_await test.exchange(
-        "POST /small HTTP/1.1\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc", "127.0.0.99");
+        "POST /small HTTP/1.1\r\nHost: muster\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc",
+        "127.0.0.99");
     if (!honest || honest->find("\r\n\r\n3") == std::string::npos)
       co_return fail(ErrorCode::Unavailable, "an honest small request was refused");
     const auto late = co_await test.exchange(
-        "POST /friends HTTP/1.1\r\nFriend: yes\r\nContent-Length: 16777216\r\n\r\n" + half,
+        "POST /friends HTTP/1.1\r\nHost: muster\r\nFriend: yes\r\nContent-Length: "
+        "16777216\r\n\r\n" +
+            half,
         "127.0.0.98");
     if (!late || !late->starts_with("HTTP/1.1 503"))
       co_return fail(ErrorCode::Internal,
@@ -222,7 +228,8 @@ TEST_F(HttpLimits, aBodyThatIsWorkedOnCounts) {
   auto hold = [](HttpLimits& test) -> Async<std::size_t> {
     CO_TRY(socket, co_await test.connectTo());
     const std::string request =
-        "POST /never HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n" + std::string(1'000'000, 'x');
+        "POST /never HTTP/1.1\r\nHost: muster\r\nContent-Length: 1000000\r\n\r\n" +
+        std::string(1'000'000, 'x');
     co_await asio::async_write(socket, asio::buffer(request), asio::use_awaitable);
     asio::steady_timer turn(co_await asio::this_coro::executor);
     for (int i = 0; i < 1000 && test.server->load().body_bytes < 1'000'000; ++i) {
@@ -261,14 +268,16 @@ TEST_F(HttpLimits, aByteNowAndThenDoesNotHoldAConnection) {
         std::chrono::steady_clock::now() - began);
   };
   for (const auto* first :
-       {"GET /tree/a HTTP/1.1\r\nX: ", "POST /small HTTP/1.1\r\nContent-Length: 4000\r\n\r\n"}) {
+       {"GET /tree/a HTTP/1.1\r\nHost: muster\r\nX: ",
+        "POST /small HTTP/1.1\r\nHost: muster\r\nContent-Length: 4000\r\n\r\n"}) {
     const auto held = test::runAsync(io, trickle(*this, first, "a"));
     ASSERT_TRUE(held) << first << held.error().str();
     EXPECT_GE(*held, 300ms);
   }
   const auto chunks = test::runAsync(
       io,
-      trickle(*this, "POST /small HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\na\r\n"));
+      trickle(*this, "POST /small HTTP/1.1\r\nHost: muster\r\nTransfer-Encoding: chunked\r\n\r\n",
+              "1\r\na\r\n"));
   EXPECT_TRUE(chunks) << chunks.error().str();
 }
 
@@ -290,8 +299,9 @@ TEST_F(HttpLimits, idleConnectionsOfOneAddressKeepNobodyOut) {
       held.push_back(std::move(socket));
     }
     const auto began = std::chrono::steady_clock::now();
-    CO_TRY(answer, co_await test.exchange("GET /tree/a HTTP/1.1\r\nConnection: close\r\n\r\n",
-                                          "127.0.0.2"));
+    CO_TRY(answer,
+           co_await test.exchange(
+               "GET /tree/a HTTP/1.1\r\nHost: muster\r\nConnection: close\r\n\r\n", "127.0.0.2"));
     if (!answer.starts_with("HTTP/1.1 200"))
       co_return fail(ErrorCode::Unavailable, "refused: " + answer);
     co_return std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -318,7 +328,7 @@ TEST_F(HttpLimits, anAddressHasACapOfItsOwn) {
       more.push_back(std::move(socket));
     }
     co_await listen(first);  // ends, as it was closed
-    const std::string request = "GET /tree/a HTTP/1.1\r\nConnection: close\r\n\r\n";
+    const std::string request = "GET /tree/a HTTP/1.1\r\nHost: muster\r\nConnection: close\r\n\r\n";
     co_await asio::async_write(more.back(), asio::buffer(request), asio::use_awaitable);
     const auto answer = co_await listen(more.back());
     if (!answer.starts_with("HTTP/1.1 200"))
@@ -337,7 +347,8 @@ TEST_F(HttpLimits, refusesTheNewOneWhenNobodyWaits) {
   start(options);
   auto crowd = [](HttpLimits& test) -> Async<std::string> {
     std::vector<tcp::socket> working;
-    const std::string request = "POST /never HTTP/1.1\r\nContent-Length: 1\r\n\r\nx";
+    const std::string request =
+        "POST /never HTTP/1.1\r\nHost: muster\r\nContent-Length: 1\r\n\r\nx";
     for (int i = 0; i < 2; ++i) {
       CO_TRY(socket, co_await test.connectTo());
       co_await asio::async_write(socket, asio::buffer(request), asio::use_awaitable);
@@ -345,7 +356,8 @@ TEST_F(HttpLimits, refusesTheNewOneWhenNobodyWaits) {
     }
     asio::steady_timer turn(co_await asio::this_coro::executor, 200ms);
     co_await turn.async_wait(asio::use_awaitable);
-    co_return co_await test.exchange("GET /tree/a HTTP/1.1\r\nConnection: close\r\n\r\n");
+    co_return co_await test.exchange(
+        "GET /tree/a HTTP/1.1\r\nHost: muster\r\nConnection: close\r\n\r\n");
   };
   const auto answer = test::runAsync(io, crowd(*this));
   ASSERT_TRUE(answer);
@@ -369,8 +381,9 @@ TEST_F(HttpLimits, staysBelowTheLimitOfDescriptors) {
       CO_TRY(socket, co_await test.connectTo());
       held.push_back(std::move(socket));
     }
-    CO_TRY(answer, co_await test.exchange("GET /tree/a HTTP/1.1\r\nConnection: close\r\n\r\n",
-                                          "127.0.0.2"));
+    CO_TRY(answer,
+           co_await test.exchange(
+               "GET /tree/a HTTP/1.1\r\nHost: muster\r\nConnection: close\r\n\r\n", "127.0.0.2"));
     if (!answer.starts_with("HTTP/1.1 200")) co_return fail(ErrorCode::Unavailable, "refused");
     co_return test.server->load().connections;
   };

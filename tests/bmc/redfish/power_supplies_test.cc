@@ -3,7 +3,7 @@
 #include "bmc/redfish/power_supplies.h"
 
 #include "tests/bmc/capture.h"
-#include "tests/bmc/redfish_rig.h"
+#include "tests/bmc/resource_tree.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,50 +15,21 @@ namespace muster::bmc {
 namespace {
 
 using nlohmann::json;
+using test::healthOf;
+using test::linkTo;
 
-json linkTo(const std::string& uri) { return {{"@odata.id", uri}}; }
-json status(const std::string& state, const std::string& health) {
-  return {{"State", state}, {"Health", health}};
-}
-
-class RedfishPowerSupplies : public testing::Test {
+class RedfishPowerSupplies : public test::ResourceTree {
  protected:
   RedfishPowerSupplies() {
-    net.handle = [this](io::HttpRequest request) { return answer(std::move(request)); };
-    tree["/redfish/v1/"] = {{"Systems", linkTo("/redfish/v1/Systems")},
-                            {"Managers", linkTo("/redfish/v1/Managers")},
-                            {"Chassis", linkTo("/redfish/v1/Chassis")}};
-    tree["/redfish/v1/Systems"] = {{"Members", {linkTo("/redfish/v1/Systems/1")}}};
-    tree["/redfish/v1/Systems/1"] = {
-        {"PowerState", "On"}, {"Actions", {{"#ComputerSystem.Reset", {{"target", "/reset"}}}}}};
-    tree["/redfish/v1/Managers"] = {{"Members", {linkTo("/redfish/v1/Managers/1")}}};
-    tree["/redfish/v1/Managers/1"] = {{"Id", "1"}};
-    tree["/redfish/v1/Chassis"] = {{"Members", {linkTo("/host"), linkTo("/gpus")}}};
-    tree["/host"] = {{"Id", "Host"}};
-    tree["/gpus"] = {{"Id", "Baseboard"}, {"PowerSubsystem", linkTo("/gpus/power")}};
+    tree["/gpus"]["PowerSubsystem"] = linkTo("/gpus/power");
     tree["/gpus/power"] = {{"PowerSupplies", linkTo("/gpus/power/supplies")}};
     tree["/gpus/power/supplies"] = {{"Members", json::array()}};
-  }
-  Async<io::HttpResponse> answer(io::HttpRequest request) {
-    std::string path = request.url.target.substr(0, request.url.target.find('?'));
-    if (request.method == "POST")
-      co_return test::FakeHttp::json(201, "{}", {{"X-Auth-Token", "t"}});
-    if (unreadable.contains(path)) co_return test::FakeHttp::json(503, "{}");
-    auto found = tree.find(path);
-    if (found == tree.end() && path.size() > 1) found = tree.find(path + "/");
-    co_return found == tree.end() ? test::FakeHttp::json(404, "{}")
-                                  : test::FakeHttp::json(200, found->second.dump());
   }
   Result<PowerSupplies> read() {
     test::RedfishRig rig{loop, net};
     const auto bmc = rig.bmc();
     return loop.run(bmc->powerSupplies());
   }
-
-  test::VirtualLoop loop;
-  test::FakeHttp net;
-  std::map<std::string, json> tree;
-  std::set<std::string> unreadable;
 };
 
 TEST_F(RedfishPowerSupplies, ofAPowerResourceWithItsRedundancy) {
@@ -68,7 +39,7 @@ TEST_F(RedfishPowerSupplies, ofAPowerResourceWithItsRedundancy) {
        {{{"@odata.id", "/host/Power#/PowerSupplies/0"},
          {"Name", "PSU"},
          {"MemberId", "0"},
-         {"Status", status("Enabled", "OK")}},
+         {"Status", healthOf("OK")}},
         {{"@odata.id", "/host/Power#/PowerSupplies/1"},
          {"Name", "PSU"},
          {"MemberId", "1"},
@@ -79,7 +50,7 @@ TEST_F(RedfishPowerSupplies, ofAPowerResourceWithItsRedundancy) {
          {"MinNumNeeded", 1},
          {"RedundancySet",
           {linkTo("/host/Power#/PowerSupplies/0"), linkTo("/host/Power#/PowerSupplies/1")}},
-         {"Status", status("Enabled", "Critical")}}}}};
+         {"Status", healthOf("Critical")}}}}};
   const auto seen = read();
   ASSERT_TRUE(seen) << seen.error().str();
   ASSERT_EQ(seen->supplies.size(), 2u);
@@ -102,10 +73,10 @@ TEST_F(RedfishPowerSupplies, ofAPowerSubsystemAndOnceWhereBothAreThere) {
                               {{{"RedundancyType", "NPlusM"},
                                 {"MinNeededInGroup", 1},
                                 {"RedundancyGroup", {linkTo("/host/Supplies/PSU0")}},
-                                {"Status", status("Enabled", "OK")}}}}};
+                                {"Status", healthOf("OK")}}}}};
   tree["/host/Supplies"] = {{"Members", {linkTo("/host/Supplies/PSU0")}}};
   tree["/host/Supplies/PSU0"] = {{"@odata.id", "/host/Supplies/PSU0"},
-                                 {"Status", status("Enabled", "Warning")}};
+                                 {"Status", healthOf("Warning")}};
   const auto seen = read();
   ASSERT_TRUE(seen) << seen.error().str();
   ASSERT_EQ(seen->supplies.size(), 1u);
@@ -117,11 +88,10 @@ TEST_F(RedfishPowerSupplies, ofAPowerSubsystemAndOnceWhereBothAreThere) {
 TEST_F(RedfishPowerSupplies, whatCannotBeReadNowIsNotWithoutSupplies) {
   EXPECT_EQ(read().error().code(), ErrorCode::NotFound) << "no chassis has one";
   tree["/host"]["Power"] = linkTo("/host/Power");
-  tree["/host/Power"] = {
-      {"PowerSupplies", {{{"Name", "PSU"}, {"Status", status("Enabled", "OK")}}}}};
+  tree["/host/Power"] = {{"PowerSupplies", {{{"Name", "PSU"}, {"Status", healthOf("OK")}}}}};
   ASSERT_TRUE(read());
   for (const char* path : {"/host/Power", "/gpus/power", "/gpus/power/supplies"}) {
-    unreadable = {path};
+    busy = {path};
     const auto seen = read();
     ASSERT_FALSE(seen) << path;
     EXPECT_NE(seen.error().code(), ErrorCode::NotFound) << path;

@@ -3,7 +3,7 @@
 // cannot be read now is neither lost nor well.
 #include "bmc/redfish/sensors.h"
 
-#include "tests/bmc/redfish_rig.h"
+#include "tests/bmc/resource_tree.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -17,31 +17,22 @@ namespace {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
+using test::healthOf;
+using test::linkTo;
 
 constexpr int kGpus = 150;
 
-json linkTo(const std::string& uri) { return {{"@odata.id", uri}}; }
-
 /// A host chassis with Thermal, a baseboard with a sensor for each GPU, and a report of the first
 /// forty (DSP2046: MetricReport). $expand is obeyed where `expand` says so.
-class RedfishSensorLooks : public testing::Test {
+class RedfishSensorLooks : public test::ResourceTree {
  protected:
   RedfishSensorLooks() {
-    net.handle = [this](io::HttpRequest request) { return answer(std::move(request)); };
-    tree["/redfish/v1/"] = {{"Systems", linkTo("/redfish/v1/Systems")},
-                            {"Managers", linkTo("/redfish/v1/Managers")},
-                            {"Chassis", linkTo("/redfish/v1/Chassis")},
-                            {"TelemetryService", linkTo("/redfish/v1/TelemetryService")}};
-    tree["/redfish/v1/Systems"] = {{"Members", {linkTo("/redfish/v1/Systems/1")}}};
-    tree["/redfish/v1/Systems/1"] = {
-        {"PowerState", "On"}, {"Actions", {{"#ComputerSystem.Reset", {{"target", "/reset"}}}}}};
-    tree["/redfish/v1/Managers"] = {{"Members", {linkTo("/redfish/v1/Managers/1")}}};
-    tree["/redfish/v1/Managers/1"] = {{"Id", "1"}};
-    tree["/redfish/v1/Chassis"] = {{"Members", {linkTo("/host"), linkTo("/gpus")}}};
-    tree["/host"] = {{"Id", "Host"}, {"Thermal", linkTo("/host/Thermal")}};
+    tree["/redfish/v1/"]["TelemetryService"] = linkTo("/redfish/v1/TelemetryService");
+    tree["/host"]["Thermal"] = linkTo("/host/Thermal");
     tree["/host/Thermal"] = {
-        {"Temperatures", {{{"Name", "Inlet"}, {"ReadingCelsius", 24}, {"Status", health("OK")}}}}};
-    tree["/gpus"] = {{"Id", "Baseboard"}, {"Sensors", linkTo("/gpus/Sensors")}};
+        {"Temperatures",
+         {{{"Name", "Inlet"}, {"ReadingCelsius", 24}, {"Status", healthOf("OK")}}}}};
+    tree["/gpus"]["Sensors"] = linkTo("/gpus/Sensors");
     auto members = json::array(), values = json::array();
     for (int i = 0; i < kGpus; ++i) {
       members.push_back(linkTo(sensor(i)));
@@ -50,7 +41,7 @@ class RedfishSensorLooks : public testing::Test {
                          {"Name", fmt::format("GPU {}", i)},
                          {"Reading", 50},
                          {"ReadingType", "Temperature"},
-                         {"Status", health("OK")},
+                         {"Status", healthOf("OK")},
                          {"Thresholds", {{"UpperCritical", {{"Reading", 90}}}}}};
       if (i < 40)
         values.push_back({{"MetricProperty", sensor(i) + "#/Reading"}, {"MetricValue", "51.5"}});
@@ -65,26 +56,9 @@ class RedfishSensorLooks : public testing::Test {
     tree["/reports/gpus"] = {{"Id", "gpus"}, {"MetricValues", values}};
   }
   static std::string sensor(int i) { return fmt::format("/gpus/Sensors/GPU_{}", i); }
-  static json health(const char* word) { return {{"State", "Enabled"}, {"Health", word}}; }
   void offerExpand() {
     tree["/redfish/v1/"]["ProtocolFeaturesSupported"] = {{"ExpandQuery", {{"NoLinks", true}}}};
     expand = true;
-  }
-
-  Async<io::HttpResponse> answer(io::HttpRequest request) {
-    const auto path = io::pathOf(request.url.target);
-    if (request.method == "POST")
-      co_return test::FakeHttp::json(201, "{}", {{"X-Auth-Token", "t"}});
-    if (busy.contains(path)) co_return test::FakeHttp::json(503, "{}");
-    const auto found = tree.find(path);
-    if (found == tree.end()) co_return test::FakeHttp::json(404, "{}");
-    auto body = found->second;
-    if (expand && request.url.target.find("$expand") != std::string::npos)
-      for (auto& member : body["Members"]) {
-        member = tree[linkAt(member, "@odata.id")];
-        for (const auto& name : dropped) member.erase(name);
-      }
-    co_return test::FakeHttp::json(200, body.dump());
   }
   std::size_t look() {
     const auto before = net.requests.size();
@@ -100,14 +74,8 @@ class RedfishSensorLooks : public testing::Test {
     return nullptr;
   }
 
-  test::VirtualLoop loop;
-  test::FakeHttp net;
   test::RedfishRig rig{loop, net};
   std::unique_ptr<RedfishBmc> bmc = rig.bmc();
-  std::map<std::string, json> tree;
-  std::set<std::string> busy;        ///< answered with 503
-  std::vector<std::string> dropped;  ///< properties that $expand loses
-  bool expand = false;
   std::vector<SensorReading> readings;
   std::string error;
 };
@@ -141,7 +109,7 @@ TEST_F(RedfishSensorLooks, withoutExpandAReportGivesValuesAndTheRestTakesTurns) 
 
 TEST_F(RedfishSensorLooks, whatLookedBadIsReadAtEachLook) {
   for (int i = 0; i < 3; ++i) look();
-  tree[sensor(149)]["Status"] = health("Critical");
+  tree[sensor(149)]["Status"] = healthOf("Critical");
   const auto isBad = [this] { return named("GPU 149") && named("GPU 149")->health == "Critical"; };
   int looks = 0;
   for (; !isBad() && looks < 8; ++looks) look();
@@ -149,14 +117,14 @@ TEST_F(RedfishSensorLooks, whatLookedBadIsReadAtEachLook) {
   const auto reads = net.count("GET", sensor(149));
   look();
   EXPECT_EQ(net.count("GET", sensor(149)), reads + 1);
-  tree[sensor(149)]["Status"] = health("OK");
+  tree[sensor(149)]["Status"] = healthOf("OK");
   look();
   EXPECT_EQ(named("GPU 149")->health, "OK") << "at the very next look";
 }
 
 TEST_F(RedfishSensorLooks, whatCannotBeReadNowIsNotTakenForWell) {
   offerExpand();
-  tree["/host/Thermal"]["Temperatures"][0]["Status"] = health("Critical");
+  tree["/host/Thermal"]["Temperatures"][0]["Status"] = healthOf("Critical");
   look();
   busy.insert("/host/Thermal");
   look();
@@ -195,7 +163,7 @@ TEST_F(RedfishSensorLooks, aCopyOfAnotherChassisListsIsReadOnce) {
                                  {"Id", "Inlet"},
                                  {"Name", "Inlet"},
                                  {"Reading", 24},
-                                 {"Status", health("OK")}};
+                                 {"Status", healthOf("OK")}};
   look();
   EXPECT_EQ(readings.size(), kGpus + 1u) << error;
   EXPECT_EQ(look(), 2u);

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands beside a server, as the real programs: who answers them, also for users who may read
 // neither the state folder nor a secret.
+#include "base/json_input.h"
 #include "tests/cli/muster_folder.h"
 
+#include <nlohmann/json.hpp>
+
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -13,6 +17,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <future>
 
 namespace muster::cli {
 namespace {
@@ -134,6 +139,27 @@ TEST_F(ServerClients, aCommandAsksTheServerThatRunsAndDoesWithoutOne) {
   EXPECT_EQ(after.out, listed.out) << "nobody listens on the socket that a killed server left";
 }
 
+/// Nobody reads what it says any more: it ends, and the run goes on.
+TEST_F(ServerClients, whoFollowsARunEndsWithItsReader) {
+  start();
+  const auto asked = io::runBlocking(
+      {"curl",
+       {"-sS", "--unix-socket", socket().string(), "-H", "Content-Type: application/json", "-d",
+        R"({"kind": "apply"})", "http://localhost/api/v1/runs"}});
+  ASSERT_TRUE(asked) << asked.error().str();
+  const auto id = nlohmann::json::parse(asked->out).value("id", "");
+  ASSERT_FALSE(id.empty()) << asked->out;
+  auto follow = command({"run", "follow", id});
+  follow.args = {"-c", R"({ trap '' PIPE; "$0" run follow "$1"; echo "ended $?" >&2; } | true)",
+                 follow.program, id};
+  follow.program = "bash";
+  follow.timeout = std::chrono::seconds(120);
+  const auto ended = io::runBlocking(std::move(follow));
+  ASSERT_TRUE(ended) << ended.error().str();
+  EXPECT_THAT(ended->err, AllOf(HasSubstr("goes on without this terminal"), HasSubstr("ended 3")));
+  EXPECT_THAT(muster({"run", "show", id}).out, HasSubstr("queued"));
+}
+
 TEST_F(ServerClients, aViewerNeedsNeitherRootNorASecret) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become somebody else";
   folder_.write("access.conf", "user nobody viewer\n");
@@ -183,10 +209,65 @@ TEST_F(ServerClients, whereNoServerIsNobodySaysThatOneServes) {
   EXPECT_THAT(otherUser({"status"}).err, Not(HasSubstr("a server serves")));
 }
 
+/// A server that was named is asked for work, too: the run is its, and the command follows it.
+TEST_F(ServerClients, workIsHandedToTheServerThatIsNamed) {
+  start();
+  const std::string at = socket().string();
+  struct Order {
+    std::vector<std::string> words;
+    const char* kind;
+  };
+  for (const auto& [words, kind] :
+       {Order{{"apply", "--yes", "--nodes", "gpu001"}, "apply"},
+        Order{{"rollout", "start", "--driver", "nvidia-575", "--nodes", "gpu001"}, "rollout"},
+        Order{{"validate", "run", "--nodes", "gpu001"}, "validate"}}) {
+    auto all = words;
+    all.insert(all.begin(), {"--server", at});
+    auto ended = std::async(std::launch::async, [&] { return muster(all); });
+    // Nobody carries it out here: it is found, and cancelled, and then the command ends.
+    std::string id;
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (id.empty() && std::chrono::steady_clock::now() < limit) {
+      const auto listed = jsonOrNone(muster({"--json", "run", "list", "--open"}).out, kServerJson);
+      for (const auto& run : listed)
+        if (run.value("kind", "") == kind) id = run.value("id", "");
+    }
+    ASSERT_FALSE(id.empty()) << kind;
+    EXPECT_EQ(muster({"run", "cancel", id}).code, kOk);
+    const auto followed = ended.get();
+    EXPECT_THAT(followed.err, HasSubstr("run " + id)) << kind;
+    EXPECT_THAT(followed.out, HasSubstr("run " + id + " is cancelled")) << kind;
+    const auto shown = jsonOrNone(muster({"--json", "run", "show", id}).out, kServerJson);
+    EXPECT_EQ(shown["asked_by"]["way"], "unix") << "the server knows who asks";
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "state/monitor.lock"));
+}
+
+/// A server that only answers carries nothing out: the command does it here, as without one.
+TEST_F(ServerClients, aServerThatOnlyAnswersIsGivenNoWork) {
+  start();
+  const auto refused = muster({"rollout", "start", "--driver", "nvidia-575", "--nodes", "gpu001"});
+  EXPECT_EQ(refused.code, kFailed);
+  EXPECT_THAT(refused.err, HasSubstr("nvidia-575"));
+  EXPECT_EQ(muster({"run", "list"}).out, "there are no runs\n");
+  EXPECT_THAT(muster({"rollout", "status"}).err, HasSubstr("no rollout was ever started"));
+}
+
 TEST_F(ServerClients, whatAsksNoServerRefusesToBeSentToOne) {
-  const auto apply = muster({"--server", "https://ctl1:9443", "apply", "--yes"});
-  EXPECT_EQ(apply.code, kUsage);
-  EXPECT_THAT(apply.err, HasSubstr("asks no server"));
+  const auto wipe = muster({"--server", "https://ctl1:9443", "wipe", "gpu001", "--reason", "x"});
+  EXPECT_EQ(wipe.code, kUsage);
+  EXPECT_THAT(wipe.err, HasSubstr("asks no server"));
+  // What only this process can do is refused before anything is opened.
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"apply", "plan.json"},
+        {"rollout", "start", "--driver", "x", "--nodes", "gpu001", "--dry-run"},
+        {"validate", "run", "--nodes", "gpu001", "--dry-run"}}) {
+    auto named = words;
+    named.insert(named.begin(), {"--server", "/nowhere/api.sock"});
+    const auto refused = muster(named);
+    EXPECT_EQ(refused.code, kFailed) << words[0];
+    EXPECT_THAT(refused.err, HasSubstr("leave out --server")) << words[0];
+  }
   const auto status = muster({"--server", "/nowhere/api.sock", "status"});
   EXPECT_EQ(status.code, kFailed);
   EXPECT_THAT(status.err, HasSubstr("/nowhere/api.sock"));

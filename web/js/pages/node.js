@@ -8,6 +8,7 @@ import { link, route, setQuery } from "../router.js";
 import { age, clock, digest, duration, evidence, shortHashes } from "../format.js";
 import { kStages, stageOf, toneOf, usualSeconds } from "../states.js";
 import { Age, Empty, Heading, Loaded, Panel, Severity, State, Terms, Trouble, Why } from "../parts/basics.js";
+import { Power } from "../parts/power.js";
 import { grantWipe, OrderButton, overrideHold, putIntoQuarantine, takeOutOfQuarantine } from "../parts/orders.js";
 import { Events } from "../parts/events.js";
 
@@ -119,7 +120,7 @@ export default function NodePage({ path }) {
           ${reason.stale.length > 0 && html`<h3>Stale</h3><ul class="plain">${reason.stale.map((line) => html`<li key=${line}>${line}</li>`)}</ul>`}`}<//><//>
         <${Panel} title="Declared and observed"><${Terms} rows=${[["rack", node.rack && node.rack !== "-" && html`<a href=${link(["racks", node.rack])}>${node.rack}</a>${node.unit ? `, unit ${node.unit}` : ""}`], ["profile", node.profile], ["pool", node.pool_name && html`${node.pool_name} <span class="dim">(${node.pool})</span>`],
           ["image", html`<span class="mono wrap">${digest(node.image)}</span>${node.declared_image ? html` <span class="dim">declared: ${node.declared_image}</span>` : ""}`], ["firmware", node.firmware], ["drivers", (node.drivers || []).join(", ")], ["gates", (node.gates || []).join(", ")], ["certificate", node.certificate],
-          ["serial", html`<span class="mono">${node.serial}</span>`], ["address", node.address], ["MAC", html`<span class="mono">${node.mac}</span>`], ["BMC", html`<span class="mono">${node.bmc}</span>`],
+          ["serial", html`<span class="mono">${node.serial}</span>`], ["address", node.address], ["MAC", html`<span class="mono">${node.mac}</span>`], ["BMC", html`<span class="mono">${node.bmc}</span>`], ["power", html`<${Power} name=${name} />`],
           ["quarantine", node.quarantine && html`${node.quarantine.reason} <span class="dim">${node.quarantine.by}, <${Age} at=${node.quarantine.since} /></span>`], ["hold", node.hold && html`${node.hold.hold}${node.hold.overridden ? html` <span class="dim">overridden by ${node.hold.overridden_by}</span>` : ""}`]]} /><//></div>
         ${reason && reason.events?.length > 0 && html`<${Panel} title="Lately"><${Events} events=${[...reason.events].reverse()} /><//>`}`}
       ${tab === "facts" && html`<${Facts} name=${name} on=${on} />`}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// BMCs asked on behalf of the API: one answers within seconds, within minutes or not at all, so
+// they are asked beside the reader's thread. What came of it is read from here.
+#pragma once
+
+#include "base/ids.h"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace muster::api {
+
+/// `Row`: what is known of one machine; its member `state` is "asking" while it is worked on.
+template <class Row>
+class BmcDesk {
+ public:
+  enum class Taken { Yes, IsBusy, TooMany };
+
+  BmcDesk() = default;
+  BmcDesk(const BmcDesk&) = delete;
+  BmcDesk& operator=(const BmcDesk&) = delete;
+  /// What has not begun does not begin any more; what has is waited for.
+  ~BmcDesk() {
+    if (!threads_) return;
+    threads_->stop();
+    threads_->join();
+  }
+
+  Row row(const NodeName& node) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = rows_.find(node);
+    return found == rows_.end() ? Row{} : found->second;
+  }
+
+  /// `work` runs on a thread of the desk's; one at a time for a machine.
+  Taken ask(const NodeName& node, Row meanwhile, std::function<Row()> work) {
+    const std::scoped_lock lock(mutex_);
+    const auto known = rows_.find(node);
+    if (known != rows_.end() && known->second.state == "asking") return Taken::IsBusy;
+    if (asking_ >= kMostAsking) return Taken::TooMany;
+    if (rows_.size() >= kMostKnown)
+      std::erase_if(rows_, [](const auto& each) { return each.second.state != "asking"; });
+    rows_[node] = std::move(meanwhile);
+    ++asking_;
+    if (!threads_) threads_.emplace(kThreads);
+    boost::asio::post(*threads_, [this, node, work = std::move(work)] {
+      auto row = work();
+      const std::scoped_lock again(mutex_);
+      rows_[node] = std::move(row);
+      --asking_;
+    });
+    return Taken::Yes;
+  }
+
+ private:
+  static constexpr std::size_t kThreads = 4, kMostAsking = 64, kMostKnown = 2'000;
+
+  std::mutex mutex_;
+  std::map<NodeName, Row> rows_;
+  std::size_t asking_ = 0;
+  std::optional<boost::asio::thread_pool> threads_;  ///< once something was asked
+};
+
+}  // namespace muster::api

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Validations: gates that run again on working nodes, asked for and looked at by who tests nodes.
+// Each is a run (api/run_routes.cc); here it has its nodes' results, and who has a part of the site
+// asks for and sees those of that part.
+#include "api/answers.h"
+#include "api/run_json.h"
+#include "api/run_orders.h"
+#include "api/schema.h"
+#include "app/validation/gate_plan.h"
+#include "inventory/model/cluster.h"
+#include "inventory/parse/hostlist.h"
+
+namespace muster::api {
+namespace {
+
+using lifecycle::Run;
+using lifecycle::RunKind;
+
+constexpr std::int64_t kDefaultRuns = 100, kMaxRuns = 1'000;
+constexpr std::int64_t kAnySequence = std::int64_t{1} << 53;
+const Field kId{"id", Kind::Text, "A run of kind validate", true};
+
+/// Of the whole site also those that cannot be read, or whose nodes have left the inventory.
+bool isInScope(app::Session& session, const Call& call, const Run& run) {
+  if (call.scope.isSite()) return true;
+  const auto names = inventory::expandHostlist(run.apply.nodes);
+  return names && !names->empty() && std::ranges::all_of(*names, [&](const std::string& name) {
+           return nodeOf(session, call, name).has_value();
+         });
+}
+
+Reply ask(SiteReader& reader, const Call& call) {
+  TRY(made, submitRun(reader, call, RunKind::Validate));
+  return Answer{
+      202, runJson(made), {{"Location", std::string(kBasePath) + "/validations/" + made.id}}};
+}
+
+Reply validations(SiteReader& reader, const Call& call) {
+  TRY(session, reader.session());
+  TRY(store, app::openRunStore(reader.options()));
+  const auto limit = static_cast<std::size_t>(call.integer("limit", kDefaultRuns));
+  TRY(found, app::listRuns(*store, {.open_only = call.flag("open"),
+                                    .limit = limit,
+                                    .before = call.integer("cursor", 0),
+                                    .kind = RunKind::Validate}));
+  auto items = nlohmann::json::array();
+  for (const auto& run : found)
+    if (isInScope(*session, call, run)) items.push_back(runJson(run));
+  Answer out{200, {{"items", std::move(items)}}};
+  if (found.size() == limit) out.body["next"] = std::to_string(found.back().first_event);
+  return out;
+}
+
+/// "pass:SCOPE" says "pass".
+std::string resultOf(const lifecycle::Fact* fact, WallTime asked_at) {
+  if (!fact || fact->observed_at < asked_at) return "pending";
+  return fact->value.substr(0, fact->value.find(':'));
+}
+
+Reply validation(SiteReader& reader, const Call& call) {
+  TRY(session, reader.session());
+  TRY(store, app::openRunStore(reader.options()));
+  TRY(run, app::readRun(*store, call.text("id")));
+  if (run.kind != RunKind::Validate || !isInScope(*session, call, run))
+    return std::unexpected(Problem(404, "not-found",
+                                   fmt::format("there is no validation {}", call.text("id")),
+                                   "GET /validations lists them"));
+  std::vector<NodeName> nodes;
+  if (const auto names = inventory::expandHostlist(run.apply.nodes))
+    for (const auto& name : *names)
+      if (session->cluster().findNode(NodeName(name))) nodes.emplace_back(name);
+  auto results = nlohmann::json::array();
+  if (const auto gates = app::gatesOf(session->cluster(), nodes, run.validate.gates)) {
+    TRY(facts, reader.store().facts());
+    for (const auto& node : nodes)
+      for (const auto& gate : *gates) {
+        if (!app::hasGate(session->cluster(), node, gate)) continue;
+        const auto* fact = facts.find(lifecycle::Subject(node), gate);
+        auto& result =
+            results.emplace_back(nlohmann::json{{"node", node.str()},
+                                                {"gate", app::nameOfGate(gate)},
+                                                {"result", resultOf(fact, run.asked_at)}});
+        if (fact && fact->observed_at >= run.asked_at)
+          result["at"] = muster::toString(fact->observed_at);
+      }
+  }
+  return Answer{200, {{"run", runJson(run)}, {"results", std::move(results)}}};
+}
+
+}  // namespace
+
+void addValidationRoutes(std::vector<ApiRoute>& routes) {
+  routes.push_back(
+      {"GET",
+       "/validations",
+       Verb::Look,
+       Reach::Scoped,
+       "Runs of gates, newest first",
+       {},
+       {{"open", Kind::Boolean, "true: only those that are not over"},
+        {"limit", Kind::Integer, "Runs that are looked at", false, 1, kMaxRuns},
+        {"cursor", Kind::Integer, "`next` of the page before", false, 0, kAnySequence}},
+       {},
+       listOf("Run"),
+       200,
+       validations});
+  routes.push_back({"GET",
+                    "/validations/{id}",
+                    Verb::Look,
+                    Reach::Scoped,
+                    "How far a run of gates is, and what each gate has said of each node",
+                    {kId},
+                    {},
+                    {},
+                    refTo("Validation"),
+                    200,
+                    validation});
+  routes.push_back(
+      {"POST",
+       "/validations",
+       Verb::Validate,
+       Reach::Scoped,
+       "Run gates again, also those that have passed",
+       {},
+       {},
+       {{"nodes", Kind::Hostlist, "On these", true},
+        {"gates", Kind::Texts, "Names; default: all of the nodes' profiles"},
+        {"synchronized_load", Kind::Boolean, "Each rack's nodes begin a gate at one moment"},
+        {"confirm", Kind::Boolean, "Wait for its author's yes when the plan is known"},
+        {"after_restart", Kind::Text, "continue or pause"},
+        {"inventory", Kind::Text,
+         "Digest of the inventory that is meant; of another one the run fails"}},
+       refTo("Run"),
+       202,
+       ask});
+  routes.back().knows_its_key = true;
+}
+
+}  // namespace muster::api
