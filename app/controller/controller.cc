@@ -269,6 +269,7 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   provision::NetbootOptions netboot{netbootFolder(options.state), gateway::kHttpPort,
                                     gateway::kHttpsPort,          keys_->ca.fingerprint(),
                                     options.runFolder("hosts"),   options.runFolder("tftp")};
+  netboot.workers = &workers_;
   netboot.dnsmasq_unit = dnsmasq;
   netboot.window = [this] { return limitHere(*clock_, gateway::kEnrollmentWindow); };
   netboot_ = provision::makeNetboot(cluster_, *images_, *gateway_, *processes_,
@@ -299,6 +300,8 @@ Result<void> Controller::startServers(Role role, provision::RunningDnsmasq dnsma
   const auto peers = peers_ ? peers_->routes() : std::vector<io::Route>();
   http.insert(http.end(), peers.begin(), peers.end());
   https.insert(https.end(), drivers.begin(), drivers.end());
+  const auto media = netboot_->mediumRoutes();  // some BMCs read by HTTPS only
+  https.insert(https.end(), media.begin(), media.end());
   TRY(server, gateway::start(context_.get_executor(), cluster_.provisioning(), keys_->ca,
                              std::move(http), std::move(https)));
   server_ = std::move(server);
