@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster's command line: words → options → one command.
 #include "app/build_unit.h"
+#include "app/daemon_units.h"
 #include "app/site/actor.h"
 #include "app/site/service_user.h"
 #include "app/site/settings_file.h"
@@ -63,7 +64,7 @@ const std::set<std::string> kActsHere{"apply", "bmc", "cert",    "erase",    "fa
 
 /// Commands that need root: the twin makes machines and namespaces, the others write beside the
 /// state folder.
-const std::set<std::string> kStayRoot{"init", "lab", "restore"};
+const std::set<std::string> kStayRoot{"init", "lab", "login", "logout", "restore"};
 
 /// Root who works with the folder of the services' user becomes that user
 /// (app/site/service_user.h); who asked stays known. Answers whether it did.
@@ -108,7 +109,14 @@ int serveBuild() {
   return done ? kOk : report(done.error());
 }
 
+/// Of muster-dnsmasq.service and muster-subnet-manager.service, which read no settings.
+constexpr std::string_view kServeDaemon = "serve-daemon";
+
 int run(int argc, char** argv) {
+  if (argc == 3 && argv[1] == kServeDaemon) {
+    const auto done = app::serveDaemon(argv[2]);
+    return done ? kOk : report(done.error());
+  }
   if (const auto applied = app::applySettingsFile(); !applied) {
     report(applied.error());
     return kUsage;

@@ -36,7 +36,8 @@ install(FILES ${MUSTER_MANUAL}/muster.bash DESTINATION share/bash-completion/com
 install(FILES ${MUSTER_MANUAL}/muster.zsh DESTINATION share/zsh/vendor-completions RENAME _muster)
 install(FILES ${MUSTER_MANUAL}/muster.fish DESTINATION share/fish/vendor_completions.d)
 
-install(FILES packaging/systemd/muster-server.service packaging/systemd/muster-monitor.service packaging/systemd/muster-build.socket packaging/systemd/muster-build@.service DESTINATION lib/systemd/system)
+install(FILES packaging/systemd/muster-server.service packaging/systemd/muster-monitor.service packaging/systemd/muster-build.socket packaging/systemd/muster-build@.service packaging/systemd/muster-dnsmasq.socket packaging/systemd/muster-dnsmasq.service
+  packaging/systemd/muster-subnet-manager.socket packaging/systemd/muster-subnet-manager.service DESTINATION lib/systemd/system)
 install(PROGRAMS packaging/systemd/own-state DESTINATION ${MUSTER_PROGRAM_FOLDER})
 install(FILES packaging/systemd/60-muster-fabric.rules DESTINATION lib/udev/rules.d)
 install(FILES packaging/systemd/muster.sysusers DESTINATION lib/sysusers.d RENAME muster.conf)

@@ -138,6 +138,7 @@ Async<Outcome> FabricActing::actSm(FacetRef facet, ActContext& context) {
     co_return Blocked{fmt::format(
         "{} was never seen at its declared port, so the subnet manager has no place: {}",
         inspection_.seat(), repairs(now->deviations))};
+  if (!inspection_.noOpensm().empty()) co_return Blocked{inspection_.noOpensm()};
   if (auto wrong = lint(*now); !wrong.empty()) co_return Blocked{wrong};
   if (auto rival = manager_.rival(); !rival.empty()) co_return Blocked{rival};
   if (!manager_.pid() || !manager_.startedWith(now->files)) {
@@ -168,7 +169,7 @@ Async<Outcome> FabricActing::awaitSm(FacetRef facet, SharedPicture now, ActConte
     context.progress(0.6, problem);
     co_await clock_.sleep(kPoll);
   }
-  auto help = now->deviations.empty() ? std::string("read opensm.log in the run folder")
+  auto help = now->deviations.empty() ? "read " + (manager_.servedFolder() / "opensm.log").string()
                                       : repairs(now->deviations);
   context.finding({facet, Severity::Error, problem, manager_.logTail(), help, clock_.now()});
   co_return Blocked{fmt::format("{}; {}", problem, help)};
@@ -208,7 +209,9 @@ Async<Outcome> FabricActing::applyPartitions(FacetRef facet, SharedPicture now,
     back = "; " + said;
   }
   context.finding({facet, Severity::Error, problem + back, manager_.logTail(),
-                   "compare partitions.conf in the run folder with opensm.log", clock_.now()});
+                   fmt::format("compare partitions.conf in {} with opensm.log there",
+                               manager_.servedFolder().string()),
+                   clock_.now()});
   co_return Blocked{problem + back};
 }
 

@@ -77,7 +77,8 @@ FabricInspection::FabricInspection(const inventory::Cluster& cluster, io::Proces
       clock_(clock),
       options_(absolute(std::move(options))),
       tools_(processes, options_),
-      manager_(processes, tools_, options_.run_folder, options_.other_folders),
+      manager_(processes, tools_, options_.run_folder, options_.opensm_unit,
+               options_.other_folders),
       discovery_(tools_, manager_, clock),
       declared_(declaredFabric(cluster, fabric)) {}
 
@@ -115,7 +116,7 @@ Async<SharedPicture> FabricInspection::picture(std::chrono::milliseconds max_age
   }
   if (auto own = known.hcas.find(seat()); own != known.hcas.end()) now->sm_guid = own->second;
   now->files = renderSm(*declared_->fabric, declared_->topology, declared_->partitions, known,
-                        {now->sm_guid, options_.run_folder, 0});
+                        {now->sm_guid, manager_.servedFolder(), 0});
   last_ = now;
   co_return now;
 }
@@ -204,6 +205,7 @@ Async<std::string> FabricInspection::smProblem(const Picture& now) {
   if (now.sm_guid.empty())
     co_return fmt::format("{} was never seen at its declared port; {}", seat(),
                           repairs(now.deviations));
+  if (!options_.no_opensm.empty()) co_return options_.no_opensm;
   if (auto rival = manager_.rival(); !rival.empty()) co_return rival;
   if (!manager_.pid()) co_return "opensm does not run";
   if (!manager_.startedWith(now.files)) co_return "opensm runs with another configuration";

@@ -62,6 +62,8 @@ class FabricInspection {
   std::string seat() const {
     return declared_ ? controllerHca(*declared_->fabric) : std::string(kControllerHca);
   }
+  /// Why muster can run no OpenSM here; empty: it can.
+  const std::string& noOpensm() const { return options_.no_opensm; }
   SubnetManager& manager() { return manager_; }
   const SubnetManager& manager() const { return manager_; }
 

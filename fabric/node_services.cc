@@ -58,11 +58,11 @@ std::string firstOf(const std::vector<std::string>& texts) {
 class NodeServicesPhase final : public lifecycle::Phase {
  public:
   NodeServicesPhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, Clock& clock,
-                    RunFolderOf run_folder)
+                    FabricOptionsOf options_of)
       : cluster_(cluster),
         agents_(agents),
         clock_(clock),
-        run_folder_(std::move(run_folder)),
+        options_of_(std::move(options_of)),
         declared_(allDeclared(cluster)) {}
 
   std::string_view name() const override { return "fabric-nodes"; }
@@ -149,7 +149,7 @@ class NodeServicesPhase final : public lifecycle::Phase {
   const inventory::Cluster& cluster_;
   gateway::AgentGateway& agents_;
   Clock& clock_;
-  const RunFolderOf run_folder_;
+  const FabricOptionsOf options_of_;
   const std::map<std::string, Result<Declaration>> declared_;
   RocePaths ways_;
 };
@@ -200,10 +200,11 @@ Result<ServiceFiles> NodeServicesPhase::files(std::string_view facet,
     return roceFiles(cluster_.profileOf(node), fabrics);
   }
   const auto& declared = *standsByFor(node);
-  const auto run = run_folder_(declared.fabric->name);
-  const auto known = KnownGuids::fromJson(io::readFile(run / "guids.json").value_or(""));
+  const auto options = options_of_(declared.fabric->name);
+  const auto known =
+      KnownGuids::fromJson(io::readFile(options.run_folder / "guids.json").value_or(""));
   return opensmFiles(cluster_, *declared.fabric, declared.topology, known, node.name.str(),
-                     io::readFile(run / "guid2lid").value_or(""));
+                     io::readFile(options.opensmFolder() / "guid2lid").value_or(""));
 }
 
 std::vector<Goal> NodeServicesPhase::goals(const inventory::Cluster& cluster,
@@ -438,8 +439,8 @@ Async<Outcome> NodeServicesPhase::act(Action action, ActContext& context) {
 
 std::unique_ptr<lifecycle::Phase> makeNodeServicesPhase(const inventory::Cluster& cluster,
                                                         gateway::AgentGateway& agents, Clock& clock,
-                                                        RunFolderOf run_folder) {
-  return std::make_unique<NodeServicesPhase>(cluster, agents, clock, std::move(run_folder));
+                                                        FabricOptionsOf options_of) {
+  return std::make_unique<NodeServicesPhase>(cluster, agents, clock, std::move(options_of));
 }
 
 }  // namespace muster::fabric

@@ -11,7 +11,6 @@
 #include "gateway/agent_gateway.h"
 #include "lifecycle/model/phase.h"
 
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -72,10 +71,10 @@ Result<std::vector<std::string>> roceProblems(const inventory::Cluster& cluster,
 /// (SONiC, four lanes a port), "Eth1/12", "Ethernet12/1".
 bool isPortName(std::string_view text, int port);
 
-/// Where the files of a fabric's subnet manager lie, by the fabric's name.
-using RunFolderOf = std::function<std::filesystem::path(const std::string& fabric)>;
+/// By the fabric's name: where the files of its subnet manager lie.
+using FabricOptionsOf = std::function<FabricOptions(const std::string& fabric)>;
 std::unique_ptr<lifecycle::Phase> makeNodeServicesPhase(const inventory::Cluster& cluster,
                                                         gateway::AgentGateway& agents, Clock& clock,
-                                                        RunFolderOf run_folder);
+                                                        FabricOptionsOf options_of);
 
 }  // namespace muster::fabric

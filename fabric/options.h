@@ -2,9 +2,12 @@
 // FabricOptions: where the fabric's files lie, and how its tools are called.
 #pragma once
 
+#include "base/io/daemon_unit.h"
+
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,9 +21,16 @@ struct FabricOptions {
   std::map<std::string, std::string> tool_env;  ///< IBSIM_SOCKNAME, SIM_HOST in the twin
   std::string local_hca = {};  ///< that tools are told to look through (-C); empty: they choose
   std::vector<std::filesystem::path> other_folders =
-      {};  ///< run folders of the controller's other subnet managers, which are no rivals
+      {};  ///< files of the controller's other subnet managers, which are no rivals
+  std::string no_opensm = {};  ///< why this process can run none for the fabric; empty: it can
   std::chrono::seconds discovery_limit{
       60};  ///< for one ibnetdiscover: 16,384 HCAs take 10.5 s when nothing is lost
+  /// Who runs OpenSM where this process does not: then its files are in the unit's folder, and what
+  /// muster knows of it stays in run_folder.
+  std::optional<io::DaemonUnit> opensm_unit = std::nullopt;
+  const std::filesystem::path& opensmFolder() const {
+    return opensm_unit ? opensm_unit->folder : run_folder;
+  }
 };
 
 }  // namespace muster::fabric

@@ -39,6 +39,15 @@ class ClientPki {
         "; openssl ca -config ca.conf -batch -notext -extensions " + kind + " " + more + " -in " +
         name + ".csr -out " + name + ".crt");
   }
+  /// From now on it is below `root`, which has NAME.crt of it.
+  void putBelow(ClientPki& root, const std::string& name) {
+    run("openssl req -new -key ca.key -subj '/CN=" + name + "' -out ca.csr; cp ca.csr '" +
+        (root / (name + ".csr")).string() + "'");
+    root.run("openssl ca -config ca.conf -batch -notext -extensions authority -days 20 -in " +
+             name + ".csr -out " + name + ".crt");
+    run("cp '" + (root / (name + ".crt")).string() + "' ca.crt");
+    renewList();
+  }
   void revoke(const std::string& name) {
     run("openssl ca -config ca.conf -revoke " + name + ".crt");
     renewList();
@@ -82,6 +91,9 @@ extendedKeyUsage = clientAuth
 [server]
 basicConstraints = CA:FALSE
 extendedKeyUsage = serverAuth
+[authority]
+basicConstraints = critical,CA:TRUE
+keyUsage = critical,keyCertSign,cRLSign
 [both]
 basicConstraints = CA:FALSE
 )";

@@ -204,7 +204,7 @@ Result<KeptLogin> logIn(const app::Options& options, const LoginFile& file,
     pause = secondsOf(*polled, "interval_s", pause);
     if (memberOf(*polled, "state") != "done") continue;
     TRY(ends, parseWallTime(memberOf(*polled, "expires_at")));
-    const KeptLogin out{memberOf(*polled, "token"), memberOf(*polled, "principal"), ends};
+    KeptLogin out{memberOf(*polled, "token"), memberOf(*polled, "principal"), ends};
     TRY_OK(file.keep(server.origin(), out));
     return out;
   }

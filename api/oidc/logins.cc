@@ -81,8 +81,12 @@ Problem failedLogin(const Error& error) {
   if (error.code() == ErrorCode::Denied)
     return {403, "denied", error.str(), std::string("begin the login anew; ") + kOtherWays};
   if (error.code() == ErrorCode::NotFound) return {404, "not-found", error.str(), kOtherWays};
-  Problem out(503, "unavailable", error.str(), std::string("try again in a moment; ") + kOtherWays);
-  out.retryable = true;
+  const bool is_away = error.code() == ErrorCode::Unavailable || error.code() == ErrorCode::Timeout;
+  Problem out(503, "unavailable", error.str(),
+              std::string(is_away ? "try again in a moment; "
+                                  : "an administrator looks at what the provider answers; ") +
+                  kOtherWays);
+  out.retryable = is_away;
   return out;
 }
 
@@ -128,10 +132,16 @@ std::expected<std::shared_ptr<ProviderClient>, Problem> Logins::provider() {
 std::expected<void, Problem> Logins::makeRoom(Table& table, const std::string& address) {
   const auto now = Steady::now();
   std::erase_if(table, [now](const auto& each) { return each.second.until <= now; });
-  const auto of_address = std::ranges::count_if(
-      table, [&address](const auto& each) { return each.second.address == address; });
-  if (asking_ >= kMaxProviderRequests || table.size() >= kMaxPendingLogins ||
-      static_cast<std::size_t>(of_address) >= kMaxPendingOfAddress)
+  const auto is_theirs = [&address](const auto& each) { return each.second.address == address; };
+  // Of one address the newest count: a page elsewhere that begins one after the other in somebody's
+  // browser must not keep them from logging in.
+  if (static_cast<std::size_t>(std::ranges::count_if(table, is_theirs)) >= kMaxPendingOfAddress) {
+    auto oldest = std::ranges::find_if(table, is_theirs);
+    for (auto at = oldest; at != table.end(); ++at)
+      if (is_theirs(*at) && at->second.until < oldest->second.until) oldest = at;
+    table.erase(oldest);
+  }
+  if (asking_ >= kMaxProviderRequests || table.size() >= kMaxPendingLogins)
     return std::unexpected(tooMany());
   return {};
 }
@@ -149,6 +159,9 @@ Task<io::ServerResponse> Logins::ways(io::ServerRequest request) {
 
 Task<io::ServerResponse> Logins::begin(io::ServerRequest request) {
   const auto query = io::queryOf(request.target);
+  // A browser comes here for a person, and not for a picture of some page.
+  if (const auto mode = headerOf(request, "Sec-Fetch-Mode"); !mode.empty() && mode != "navigate")
+    co_return told({400, "invalid-input", "a login is begun by opening /login", "open it"}, "");
   const auto found = provider();
   if (!found) co_return told(found.error(), "");
   const auto client = *found;

@@ -64,7 +64,7 @@ class Logins {
 
   /// The client of the provider that the access file names now. Errors: 404, 503
   std::expected<std::shared_ptr<ProviderClient>, Problem> provider();
-  /// Room for one more of this address. Errors: 429
+  /// Room for one more of this address, at the cost of its oldest. Errors: 429
   std::expected<void, Problem> makeRoom(Table& table, const std::string& address);
   Task<std::expected<CreatedToken, Problem>> admit(OidcLogin login, io::ServerRequest request);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/controller/controller.h"
 
+#include "app/daemon_units.h"
+
 #include "app/controller/consoles.h"
 #include "app/site/effective_cluster.h"
 #include "app/site/rack_state.h"
@@ -114,8 +116,18 @@ fabric::FabricOptions fabricOptions(const Options& options,
   const auto infiniband = inventory::infiniBandFabrics(cluster);
   fabric::FabricOptions out;
   out.run_folder = folderOf(fabric);
+  const auto unit = opensmUnit(lab.has_value());  // runs one OpenSM: the main fabric's
+  const bool is_main = !several || (main && main->name == fabric);
+  if (is_main) out.opensm_unit = unit;
   for (const auto* other : infiniband)
     if (other->name != fabric) out.other_folders.push_back(folderOf(other->name));
+  if (!is_main && unit) {
+    out.other_folders.push_back(unit->folder);
+    out.no_opensm = fmt::format(
+        "{} runs one subnet manager, that of the compute fabric: let nodes, UFM or a switch run "
+        "the one of fabric {}, and take controller out of its subnet_managers",
+        unit->name, fabric);
+  }
   if (lab) {
     out.tool_prefix = {"ibsim-run"};
     const auto own = lab->fabrics.find(fabric);
@@ -270,8 +282,9 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   image_options.workers = &workers_;
   images_ = provision::openImageStore(std::move(image_options));
   const auto agent_urls = inventory::agentUrls(cluster_.provisioning(), gateway::kHttpsPort);
-  evidence_ =
-      gateway::makeNetworkEvidence(provision::dnsmasqLeaseFile(netbootFolder(options.state)));
+  const auto dnsmasq = dnsmasqUnit(lab.has_value());
+  evidence_ = gateway::makeNetworkEvidence(
+      provision::dnsmasqLeaseFile(dnsmasq ? dnsmasq->folder : netbootFolder(options.state)));
   gateway_ = gateway::makeGatewayServer(cluster_, keys_->ca, *store_, *clock_, *evidence_,
                                         agent_urls, healthRulesFor(cluster_));
   auto bmcs = bmc::makeBmcFleet(cluster_, *store_, *clock_, workers_);
@@ -285,6 +298,8 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   provision::NetbootOptions netboot{netbootFolder(options.state), gateway::kHttpPort,
                                     gateway::kHttpsPort,          keys_->ca.fingerprint(),
                                     options.runFolder("hosts"),   options.runFolder("tftp")};
+  netboot.workers = &workers_;
+  netboot.dnsmasq_unit = dnsmasq;
   netboot.window = [this] { return limitHere(*clock_, gateway::kEnrollmentWindow); };
   netboot_ = provision::makeNetboot(cluster_, *images_, *gateway_, *processes_,
                                     context_.get_executor(), std::move(netboot));
@@ -314,6 +329,8 @@ Result<void> Controller::startServers(Role role, provision::RunningDnsmasq dnsma
   const auto peers = peers_ ? peers_->routes() : std::vector<io::Route>();
   http.insert(http.end(), peers.begin(), peers.end());
   https.insert(https.end(), drivers.begin(), drivers.end());
+  const auto media = netboot_->mediumRoutes();  // some BMCs read by HTTPS only
+  https.insert(https.end(), media.begin(), media.end());
   TRY(server, gateway::start(context_.get_executor(), cluster_.provisioning(), keys_->ca,
                              std::move(http), std::move(https)));
   server_ = std::move(server);
@@ -368,7 +385,7 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
       [&](const std::string& name) { return fabricOptions(options, lab, cluster_, name); }));
   owned_.push_back(fabric::makeNodeServicesPhase(
       cluster_, *gateway_, *clock_, [this, options, lab](const std::string& name) {
-        return fabricOptions(options, lab, cluster_, name).run_folder;
+        return fabricOptions(options, lab, cluster_, name);
       }));
   owned_.push_back(validate::makeValidatePhase(
       cluster_, *gateway_, *certificates_, *store_, *clock_,

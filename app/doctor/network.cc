@@ -10,6 +10,7 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <pwd.h>
 
 #include <algorithm>
 #include <array>
@@ -56,6 +57,7 @@ struct Bound {
   Ipv4 address;
   std::uint16_t port = 0;
   unsigned long inode = 0;
+  uid_t user = 0;
 };
 
 /// proc(5): lines of /proc/net/tcp and udp; addresses are hexadecimal, in the byte order of the
@@ -66,12 +68,12 @@ std::vector<Bound> boundPorts(const char* file, int state) {
   std::string line;
   std::getline(in, line);
   while (std::getline(in, line)) {
-    unsigned address = 0, port = 0, found = 0;
+    unsigned address = 0, port = 0, found = 0, user = 0;
     unsigned long inode = 0;
-    if (std::sscanf(line.c_str(), " %*d: %8X:%4X %*8X:%*4X %2X %*s %*s %*s %*d %*d %lu", &address,
-                    &port, &found, &inode) == 4 &&
+    if (std::sscanf(line.c_str(), " %*d: %8X:%4X %*8X:%*4X %2X %*s %*s %*s %u %*d %lu", &address,
+                    &port, &found, &user, &inode) == 5 &&
         static_cast<int>(found) == state)
-      out.push_back({Ipv4(ntohl(address)), static_cast<std::uint16_t>(port), inode});
+      out.push_back({Ipv4(ntohl(address)), static_cast<std::uint16_t>(port), inode, user});
   }
   return out;
 }
@@ -102,6 +104,12 @@ bool isOurs(const std::string& owner, const fs::path& state) {
   std::ifstream in("/proc/" + pid.substr(0, pid.find(')')) + "/cmdline");
   std::string line((std::istreambuf_iterator<char>(in)), {});
   return line.find((fs::absolute(state) / "run").string()) != std::string::npos;
+}
+
+/// Of the unit that runs dnsmasq (docs/adr/0360), whose processes only root may look at.
+bool isUnits(uid_t user) {
+  const auto* found = ::getpwnam("muster-dnsmasq");
+  return found && found->pw_uid == user;
 }
 
 struct NeededPort {
@@ -152,7 +160,7 @@ void lookAtPorts(const Options& options, const inventory::Network& network, Line
           (bound.address.value() != 0 && bound.address != network.controller))
         continue;
       const auto owner = ownerOf(bound.inode);
-      if (isOurs(owner, options.state)) continue;
+      if (isUnits(bound.user) || isOurs(owner, options.state)) continue;
       all_free = false;
       const auto name = owner.substr(0, owner.find(' '));
       out.push_back(

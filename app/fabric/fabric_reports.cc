@@ -89,12 +89,13 @@ void keep(const fabric::FabricOptions& where, fabric::KeptReportKind kind,
 void addManagers(const Options& options, const inventory::Cluster& cluster,
                  const fabric::ExpandedFabric& one, const std::string& folder,
                  RenderedFabric& out) {
-  const auto run = fabricOptions(options, std::nullopt, cluster, one.fabric->name).run_folder;
-  const auto known = fabric::KnownGuids::fromJson(io::readFile(run / "guids.json").value_or(""));
+  const auto where = fabricOptions(options, std::nullopt, cluster, one.fabric->name);
+  const auto known =
+      fabric::KnownGuids::fromJson(io::readFile(where.run_folder / "guids.json").value_or(""));
   for (const auto& manager : one.fabric->subnet_managers) {
     if (manager == "controller") continue;  // muster runs that one itself
     auto own = fabric::renderManager(cluster, *one.fabric, *one.declared, known, manager,
-                                     io::readFile(run / "guid2lid").value_or(""));
+                                     io::readFile(where.opensmFolder() / "guid2lid").value_or(""));
     if (!own) {
       out.missing.push_back(own.error());
       continue;

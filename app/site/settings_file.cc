@@ -18,10 +18,10 @@ namespace muster::app {
 namespace {
 
 constexpr std::size_t kMaxSettingsBytes = 64 << 10;
-constexpr std::array<std::string_view, 10> kSettings{
-    "MUSTER_INVENTORY",  "MUSTER_STATE",    "MUSTER_STORE",      "MUSTER_CACHE",
-    "MUSTER_LAB",        "MUSTER_ADDRESS",  "MUSTER_ALLOW_PATH", "MUSTER_SERVER",
-    "MUSTER_TOKEN_FILE", "MUSTER_SERVER_CA"};
+constexpr std::array<std::string_view, 12> kSettings{
+    "MUSTER_INVENTORY",  "MUSTER_STATE",     "MUSTER_STORE",       "MUSTER_CACHE",
+    "MUSTER_LAB",        "MUSTER_ADDRESS",   "MUSTER_ALLOW_PATH",  "MUSTER_SERVER",
+    "MUSTER_TOKEN_FILE", "MUSTER_SERVER_CA", "MUSTER_CLIENT_CERT", "MUSTER_CLIENT_KEY"};
 
 std::string_view trimmed(std::string_view text) {
   const auto begin = text.find_first_not_of(" \t\r");

@@ -57,7 +57,7 @@ class ClientTrust {
  public:
   /// `ca_pem`: one or more authorities; one that is signed by another is believed by itself.
   /// `crl_pem`: nothing: nobody asks whether something is revoked; else every authority of a chain
-  /// needs a list in it that is in date.
+  /// needs a list in it that is in date, from the one in `ca_pem` down.
   /// Errors: InvalidInput (nothing readable in it)
   static Result<ClientTrust> make(std::string_view ca_pem, std::optional<std::string_view> crl_pem);
 

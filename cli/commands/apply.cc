@@ -75,10 +75,10 @@ int apply(const app::Options& options, const ApplyArgs& args) {
     return report(Error(ErrorCode::InvalidInput,
                         "a saved plan is carried out by the process that is asked: leave out "
                         "--server, and run it on the host of the site; nothing was done"));
-  if (!options.direct && args.plan.empty()) {
-    const auto site = askedSite(options);
+  if (args.plan.empty()) {
+    const auto site = siteForRuns(options);
     if (!site) return report(site.error());
-    if (carriesOut(options, **site)) return applyByRun(options, **site, args);
+    if (*site) return applyByRun(options, **site, args);
   }
   auto request = requestOf(args);
   if (!request) return report(request.error());

@@ -11,4 +11,14 @@ namespace muster::cli {
 /// Says on standard error when a server answers and is not asked. Errors: as api::chooseSite
 Result<std::unique_ptr<app::SiteClient>> askedSite(const app::Options& options);
 
+/// The site that orders are given to: a server that was named; else this process, whose orders have
+/// the name of who has logged in (a server on the socket knows the user alone, who is root for all
+/// that use sudo); the server of the socket for who may not use the state folder. Errors: as
+/// api::chooseSite
+Result<std::unique_ptr<app::SiteClient>> orderedSite(const app::Options& options);
+/// The same, where somebody carries runs out: a server that was named, or whoever monitors the
+/// state folder; a server that only answers the API does not. Null: this process has to do the
+/// work.
+Result<std::unique_ptr<app::SiteClient>> siteForRuns(const app::Options& options);
+
 }  // namespace muster::cli

@@ -68,10 +68,10 @@ int erase(const app::Options& options, const EraseArgs& args) {
     return refuse(
         fmt::format("--confirm {} is not the name of the node, {}", args.confirm, args.node));
   const bool confirmed = !args.confirm.empty();
-  if (confirmed && !options.direct) {
-    const auto site = askedSite(options);
+  if (confirmed) {
+    const auto site = siteForRuns(options);
     if (!site) return report(site.error());
-    if (carriesOut(options, **site)) return eraseByRun(options, **site, args);
+    if (*site) return eraseByRun(options, **site, args);
   }
   ConsoleProgress progress(options.json, options.json ? ShowEvents::No : ShowEvents::Yes);
   const auto erased =

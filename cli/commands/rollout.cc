@@ -95,7 +95,7 @@ Error carriedByNobody(const std::string& rollout) {
 /// The one that is open, by the run that carries it out; where this process has the store, also
 /// without one.
 int order(const app::Options& options, lifecycle::Order what) {
-  const auto site = askedSite(options);
+  const auto site = orderedSite(options);
   if (!site) return report(site.error());
   if ((*site)->isEmbedded()) {
     const auto ordered = app::orderRollout(options, what);
@@ -135,10 +135,10 @@ int rolloutStart(const app::Options& options, const RolloutStartArgs& args) {
     return report(Error(ErrorCode::InvalidInput,
                         "--dry-run freezes the plan in this process: leave out --server, and run "
                         "it on the host of the site; nothing was done"));
-  if (!args.dry_run && !options.direct) {
-    const auto site = askedSite(options);
+  if (!args.dry_run) {
+    const auto site = siteForRuns(options);
     if (!site) return report(site.error());
-    if (carriesOut(options, **site)) return followRollout(options, **site, *asked, args.nodes);
+    if (*site) return followRollout(options, **site, *asked, args.nodes);
   }
   ConsoleProgress progress(options.json, eventsFor(options));
   auto run = app::RolloutRun::draft(options, *asked, args.nodes, args.dry_run, progress);
@@ -176,33 +176,30 @@ int rolloutPause(const app::Options& options) { return order(options, lifecycle:
 int rolloutAbort(const app::Options& options) { return order(options, lifecycle::Order::Abort); }
 
 int rolloutResume(const app::Options& options, const RolloutResumeArgs& args) {
-  const auto site = askedSite(options);
+  const auto site = orderedSite(options);
   if (!site) return report(site.error());
   const auto status = (*site)->rollout("");
   if (!status) return report(status.error());
   const auto open = runOf(**site, status->rollout.id);
   if (!open) return report(open.error());
   if (*open) return resumeByRun(options, **site, **open, args.accept_reason);
-  if (!(*site)->isEmbedded() && !options.server.empty())
-    return report(carriedByNobody(status->rollout.id));
+  if (!(*site)->isEmbedded()) return report(carriedByNobody(status->rollout.id));
   ConsoleProgress progress(options.json, eventsFor(options));
   auto run = app::RolloutRun::resume(options, args.accept_reason, progress);
   return run ? carryOn(options, *run, progress) : report(run.error());
 }
 
 int rolloutRollback(const app::Options& options, const RolloutRollbackArgs& args) {
-  if (!options.direct) {
-    const auto site = askedSite(options);
-    if (!site) return report(site.error());
-    if (carriesOut(options, **site)) {
-      const auto status = (*site)->rollout(args.id);
-      if (!status) return report(status.error());
-      lifecycle::RolloutParams asked;
-      asked.id = status->rollout.id;
-      asked.back = true;
-      asked.wipe_reason = args.wipe_reason;
-      return followRollout(options, **site, asked, "");
-    }
+  const auto site = siteForRuns(options);
+  if (!site) return report(site.error());
+  if (*site) {
+    const auto status = (*site)->rollout(args.id);
+    if (!status) return report(status.error());
+    lifecycle::RolloutParams asked;
+    asked.id = status->rollout.id;
+    asked.back = true;
+    asked.wipe_reason = args.wipe_reason;
+    return followRollout(options, **site, asked, "");
   }
   ConsoleProgress progress(options.json, eventsFor(options));
   auto run = app::RolloutRun::rollBack(options, args.id, args.wipe_reason, progress);

@@ -36,10 +36,6 @@ struct RunOverrideArgs {
 int runOverride(const app::Options& options, const RunOverrideArgs& args);
 int runAcknowledge(const app::Options& options, const RunArgs& args);
 
-/// Whether runs are carried out by who answers: by a server that was named, or whoever monitors the
-/// state folder (a server that only answers the API does not). Else this process has to; one that
-/// may not use the state folder leaves it to the server.
-bool carriesOut(const app::Options& options, const app::SiteClient& site);
 /// apply as a run of whoever serves the site: submits it, and follows it.
 int applyByRun(const app::Options& options, app::SiteClient& site, const ApplyArgs& args);
 /// Asks the site for a run, and follows it to its end.

@@ -3,7 +3,6 @@
 #include "api/run_json.h"
 #include "app/plans/apply.h"
 #include "app/site/effective_cluster.h"
-#include "app/site/state_lock.h"
 #include "base/json_output.h"
 #include "cli/commands/run.h"
 #include "cli/terminal.h"
@@ -154,13 +153,6 @@ int followNewRun(const app::Options& options, app::SiteClient& site, const app::
   if (!run) return report(run.error());
   std::cerr << fmt::format("muster: run {}, carried out by who serves this site\n", run->id);
   return followRun(options, site, run->id, progress, true);
-}
-
-bool carriesOut(const app::Options& options, const app::SiteClient& site) {
-  const bool is_named = !options.server.empty();
-  const bool may_work_here = ::access(options.state.c_str(), R_OK | W_OK | X_OK) == 0;
-  const bool is_asked = !site.isEmbedded() && (is_named || !may_work_here);
-  return is_asked || app::isMonitorAlive(options.state);
 }
 
 int applyByRun(const app::Options& options, app::SiteClient& site, const ApplyArgs& args) {

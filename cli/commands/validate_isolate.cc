@@ -50,10 +50,10 @@ int validateRun(const app::Options& options, const app::ValidateRunRequest& requ
     return report(Error(ErrorCode::InvalidInput,
                         "--dry-run looks at the nodes from this process: leave out --server, and "
                         "run it on the host of the site"));
-  if (!request.dry_run && !options.direct) {
-    const auto site = askedSite(options);
+  if (!request.dry_run) {
+    const auto site = siteForRuns(options);
     if (!site) return report(site.error());
-    if (carriesOut(options, **site)) return validateByRun(options, **site, request);
+    if (*site) return validateByRun(options, **site, request);
   }
   ConsoleProgress progress(options.json, ShowEvents::Yes);
   const auto done = app::runGates(options, request, progress);

@@ -128,7 +128,7 @@ Async<Topology> discover(io::ProcessRunner& processes, FabricOptions options) {
   SystemClock clock;
   options.run_folder = std::filesystem::absolute(options.run_folder);
   Tools tools(processes, options);
-  SubnetManager manager(processes, tools, options.run_folder);
+  SubnetManager manager(processes, tools, options.run_folder, options.opensm_unit);
   Discovery discovery(tools, manager, clock);
   co_return co_await discovery.topology();
 }

@@ -4,7 +4,11 @@
 #include "base/io/files.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "fabric/opensm/opensm_files.h"
 #include "inventory/model/fabric.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -18,20 +22,12 @@ namespace muster::fabric {
 
 namespace {
 
-constexpr std::string_view kConf = "opensm.conf";
-constexpr std::string_view kRoots = "root_guids";
-constexpr std::string_view kIo = "io_guids";
-constexpr std::string_view kNodes = "cn_guids";
-constexpr std::string_view kPartitions = "partitions.conf";
 constexpr std::string_view kProvenPartitions =
     "partitions.conf.proven";  // the last ones that every table was read to follow
 constexpr std::string_view kStarted =
     "opensm.started";  // digest of the files that the running process read
 constexpr std::string_view kState = "opensm.state";  // what its log has said, for the next muster:
                                                      // OpenSM empties the log when it is full
-constexpr std::string_view kLog = "opensm.log";
-constexpr std::string_view kOutput = "opensm.out";
-constexpr std::string_view kSubnetList = "opensm-subnet.lst";
 constexpr std::string_view kGuids = "guids.json";
 constexpr std::chrono::milliseconds kStopGrace{5000};
 constexpr std::size_t kLogPieceBytes = 1u << 16;
@@ -56,11 +52,12 @@ std::vector<std::string> argumentsOf(const std::filesystem::path& proc) {
 }  // namespace
 
 SubnetManager::SubnetManager(io::ProcessRunner& processes, const Tools& tools,
-                             std::filesystem::path folder,
+                             std::filesystem::path folder, std::optional<io::DaemonUnit> unit,
                              std::vector<std::filesystem::path> others)
     : processes_(processes),
       tools_(tools),
       folder_(std::move(folder)),
+      unit_(std::move(unit)),
       others_(std::move(others)),
       pid_file_{folder_ / "opensm.pid"} {}
 
@@ -78,9 +75,11 @@ SubnetManager::Processes SubnetManager::opensms() const {
     if (args.empty() || std::filesystem::path(args[0]).filename() != "opensm") continue;
     const auto reads = args.size() >= 3 && args[1] == "-F" ? args[2] : std::string();
     if (std::any_of(others_.begin(), others_.end(),
-                    [&](const auto& folder) { return reads == (folder / kConf).string(); }))
+                    [&](const auto& folder) { return reads == (folder / kOpensmConf).string(); }))
       continue;  // of another fabric, on another port
-    (reads == file(kConf).string() ? out.own : out.others).push_back(pid);
+    const bool is_own = !reads.empty() && (reads == served(kOpensmConf).string() ||
+                                           reads == file(kOpensmConf).string());
+    (is_own ? out.own : out.others).push_back(pid);
   }
   return out;
 }
@@ -105,20 +104,21 @@ std::optional<pid_t> SubnetManager::pid() const {
 
 bool SubnetManager::startedWith(const SmFiles& files) const {
   return contentOf(file(kStarted)) == files.digest() &&
-         contentOf(file(kConf)) == files.opensm_conf &&
-         contentOf(file(kRoots)) == files.root_guids && contentOf(file(kIo)) == files.io_guids;
+         contentOf(served(kOpensmConf)) == files.opensm_conf &&
+         contentOf(served(kRootGuids)) == files.root_guids &&
+         contentOf(served(kIoGuids)) == files.io_guids;
 }
 
 bool SubnetManager::nodesAre(const SmFiles& files) const {
-  return contentOf(file(kNodes)) == files.cn_guids;
+  return contentOf(served(kNodeGuids)) == files.cn_guids;
 }
 
 bool SubnetManager::partitionsAre(const SmFiles& files) const {
-  return contentOf(file(kPartitions)) == files.partitions;
+  return contentOf(served(kPartitionsConf)) == files.partitions;
 }
 
 SmLog SubnetManager::log() const {
-  io::Fd fd(::open(file(kLog).c_str(), O_RDONLY | O_CLOEXEC));
+  io::Fd fd(::open(served(kOpensmLog).c_str(), O_RDONLY | O_CLOEXEC));
   struct stat now{};
   if (!fd.valid() || ::fstat(fd.get(), &now) != 0) return {};
   auto& so_far = log_so_far_;
@@ -163,8 +163,8 @@ void SubnetManager::keep(const SmLog& log) const {
 }
 
 std::string SubnetManager::logTail() const {
-  auto text = contentOf(file(kLog));
-  if (text.empty()) text = contentOf(file(kOutput));
+  auto text = contentOf(served(kOpensmLog));
+  if (text.empty()) text = contentOf(served(kOpensmOutput));
   return text.size() <= kTailBytes ? text : "…" + text.substr(text.size() - kTailBytes);
 }
 
@@ -172,7 +172,7 @@ std::optional<std::set<std::string>> SubnetManager::nodeGuids() const {
   if (!pid()) return std::nullopt;
   auto now = log();
   if (!now.master || !now.subnet_up) return std::nullopt;
-  auto text = io::readFile(file(kSubnetList));
+  auto text = io::readFile(served(kSubnetList));
   if (!text) return std::nullopt;
   return guidsInSubnetList(*text);
 }
@@ -181,38 +181,66 @@ Result<void> SubnetManager::start(const SmFiles& files) {
   if (auto other = rival(); !other.empty()) return fail(ErrorCode::Conflict, std::move(other));
   TRY_OK(io::makeDirs(folder_, 0700));
   TRY_OK(stop());
-  TRY_OK(io::writeFileAtomic(file(kConf), files.opensm_conf, 0600));
-  TRY_OK(io::writeFileAtomic(file(kRoots), files.root_guids, 0600));
-  TRY_OK(io::writeFileAtomic(file(kIo), files.io_guids, 0600));
-  TRY_OK(io::writeFileAtomic(file(kNodes), files.cn_guids, 0600));
-  TRY_OK(io::writeFileAtomic(file(kPartitions), files.partitions, 0600));
   std::error_code ignored;
-  for (auto name : {kLog, kOutput, kSubnetList, kState})
-    std::filesystem::remove(file(name), ignored);
+  std::filesystem::remove(file(kState), ignored);
   log_so_far_ = {};
   TRY_OK(io::writeFileAtomic(file(kStarted), files.digest(), 0600));
-  auto command = tools_.command("opensm", {"-F", file(kConf).string()});
-  command.env["OSM_CACHE_DIR"] = folder_.string();
-  command.env["OSM_TMP_DIR"] = folder_.string();
-  TRY(pid, processes_.startDetached(std::move(command), file(kOutput)));
+  TRY(pid, launch(files));
   return pid_file_.write(pid);
+}
+
+/// Answers the process that runs now.
+Result<pid_t> SubnetManager::launch(const SmFiles& files) {
+  io::DaemonFiles content{{std::string(kOpensmConf), files.opensm_conf},
+                          {std::string(kRootGuids), files.root_guids},
+                          {std::string(kIoGuids), files.io_guids},
+                          {std::string(kNodeGuids), files.cn_guids},
+                          {std::string(kPartitionsConf), files.partitions}};
+  if (unit_) {
+    // Of an OpenSM that this process has run before: its LIDs go along.
+    if (auto lids = io::readFile(file(kGuidToLid))) content[std::string(kGuidToLid)] = *lids;
+    TRY(answer, io::askDaemonUnit(*unit_, {{"start", content}}));
+    const auto pid = answer.is_object() ? answer.value("pid", nlohmann::json()) : nlohmann::json();
+    if (!pid.is_number_integer())
+      return fail(ErrorCode::Corrupt, unit_->name + " did not say which process it has started");
+    return pid.get<pid_t>();
+  }
+  for (const auto& [name, text] : content) TRY_OK(io::writeFileAtomic(file(name), text, 0600));
+  std::error_code ignored;
+  for (auto name : {kOpensmLog, kOpensmOutput, kSubnetList})
+    std::filesystem::remove(file(name), ignored);
+  return processes_.startDetached(
+      opensmCommand(tools_.command("opensm", {"-F", file(kOpensmConf).string()}), folder_),
+      file(kOpensmOutput));
+}
+
+Result<void> SubnetManager::put(std::string_view name, const std::string& text) const {
+  if (!unit_) return io::writeFileAtomic(file(name), text, 0600);
+  auto done = io::askDaemonUnit(*unit_, {{"write", {{std::string(name), text}}}});
+  if (!done) return fail(std::move(done).error());
+  return {};
 }
 
 Result<void> SubnetManager::hangUp() {
   auto running = pid();
   if (!running) return fail(ErrorCode::Unavailable, "opensm does not run");
+  if (unit_) {
+    auto done = io::askDaemonUnit(*unit_, {{"signal", "hup"}});
+    if (!done) return fail(std::move(done).error());
+    return {};
+  }
   if (::kill(*running, SIGHUP) != 0)
     return fail(ErrorCode::Unavailable, fmt::format("cannot signal opensm (pid {})", *running));
   return {};
 }
 
 Result<void> SubnetManager::applyNodes(const SmFiles& files) {
-  TRY_OK(io::writeFileAtomic(file(kNodes), files.cn_guids, 0600));
+  TRY_OK(put(kNodeGuids, files.cn_guids));
   return hangUp();
 }
 
 Result<void> SubnetManager::applyPartitions(const SmFiles& files) {
-  TRY_OK(io::writeFileAtomic(file(kPartitions), files.partitions, 0600));
+  TRY_OK(put(kPartitionsConf, files.partitions));
   return hangUp();
 }
 
@@ -229,12 +257,17 @@ Result<PartitionRules> SubnetManager::rollBackPartitions() {
   TRY(former, io::readFile(file(kProvenPartitions)));
   // A former file that OpenSM would refuse too opens the fabric once more.
   TRY(rules, parsePartitions(former));
-  TRY_OK(io::writeFileAtomic(file(kPartitions), former, 0600));
+  TRY_OK(put(kPartitionsConf, former));
   TRY_OK(hangUp());
   return rules;
 }
 
 Result<void> SubnetManager::stop() {
+  // Its process is another user's: only the unit can end it.
+  if (unit_ && pid()) {
+    auto done = io::askDaemonUnit(*unit_, {{"stop", true}});
+    if (!done) return fail(std::move(done).error());
+  }
   TRY_OK(pid_file_.terminate(kStopGrace));
   for (auto orphan : opensms().own) {
     TRY_OK(pid_file_.write(orphan));

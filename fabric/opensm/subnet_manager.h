@@ -7,6 +7,7 @@
 // SIGHUP.
 #pragma once
 
+#include "base/io/daemon_unit.h"
 #include "fabric/discovery/tools.h"
 #include "fabric/opensm/opensm_log.h"
 #include "fabric/opensm/partitions.h"
@@ -54,10 +55,14 @@ std::string declaredSmDigest(const inventory::Fabric& fabric, const Topology& de
 
 class SubnetManager {
  public:
-  /// `others`: the folders of the controller's subnet managers of other fabrics.
+  /// `unit`: who runs OpenSM, where this process does not. `others`: the folders of the
+  /// controller's subnet managers of other fabrics.
   SubnetManager(io::ProcessRunner& processes, const Tools& tools, std::filesystem::path folder,
+                std::optional<io::DaemonUnit> unit = std::nullopt,
                 std::vector<std::filesystem::path> others = {});
 
+  /// Where OpenSM's own files are.
+  const std::filesystem::path& servedFolder() const { return unit_ ? unit_->folder : folder_; }
   std::optional<pid_t> pid() const;
   bool startedWith(const SmFiles& files) const;
   bool nodesAre(const SmFiles& files) const;
@@ -105,11 +110,17 @@ class SubnetManager {
     std::vector<pid_t> own, others;
   };
   Processes opensms() const;
+  /// What muster knows of it.
   std::filesystem::path file(std::string_view name) const { return folder_ / name; }
+  /// What it reads and writes.
+  std::filesystem::path served(std::string_view name) const { return servedFolder() / name; }
+  Result<void> put(std::string_view name, const std::string& text) const;
+  Result<pid_t> launch(const SmFiles& files);
 
   io::ProcessRunner& processes_;
   const Tools& tools_;
   std::filesystem::path folder_;
+  std::optional<io::DaemonUnit> unit_;
   std::vector<std::filesystem::path> others_;
   io::PidFile pid_file_;
   mutable LogSoFar log_so_far_;

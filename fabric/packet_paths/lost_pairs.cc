@@ -257,7 +257,7 @@ std::string causeOf(const LostPairs& lost, const RouteContext& context) {
         "check the root and node lists of the subnet manager: {} must be roots, and HCAs above "
         "the leaves no compute nodes",
         listed(rootSwitches(context.declared)));
-  return fmt::format("routing engine {} leaves them out; read opensm.log in the run folder",
+  return fmt::format("routing engine {} leaves them out; read opensm.log in OpenSM's folder",
                      context.routing_engine.empty() ? "(unknown)" : context.routing_engine);
 }
 

@@ -24,6 +24,8 @@ struct Expectation {
 };
 
 enum class BootMode { Bios, Uefi };
+/// What the RAM OS is started from.
+enum class BootSource { Pxe, VirtualMedia };
 
 struct Profile {
   std::string name;
@@ -43,6 +45,7 @@ struct Profile {
   BootMode boot = BootMode::Uefi;
   bool secure_boot =
       false;  ///< firmware checks signatures: shim, signed GRUB and a signed kernel instead of iPXE
+  BootSource boot_source = BootSource::Pxe;
   std::vector<std::string> kernel_args;
   std::string disk;  ///< "serial:…", "wwn:…", "smallest" or "size:…"; empty: the only disk, refused
                      ///< when there are several

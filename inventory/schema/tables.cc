@@ -261,6 +261,9 @@ void checkProfile(Profile& profile, const Value& map, Reader& reader) {
   if (profile.arch == Architecture::Arm64 && profile.boot == BootMode::Bios)
     reader.error(place(map, "boot"), "machines with arm64 have UEFI firmware, no BIOS",
                  "write boot: uefi, or remove it");
+  if (profile.boot_source == BootSource::VirtualMedia && profile.boot == BootMode::Bios)
+    reader.error(place(map, "boot_source"), "muster's boot medium needs UEFI firmware",
+                 "write boot: uefi, or boot_source: pxe");
   if (profile.secure_boot && profile.boot == BootMode::Bios)
     reader.error(place(map, "secure_boot"), "only UEFI firmware has Secure Boot",
                  "write boot: uefi, or remove secure_boot");
@@ -343,6 +346,10 @@ ObjectSpec make_profileSpec() {
         return profile.bmc_trust->ca_pem;  // the content counts, not the path
       })
       .optional("boot", &Profile::boot, choice({"bios", "uefi"}), "How its firmware boots.")
+      .optional("boot_source", &Profile::boot_source, choice({"pxe", "virtual-media"}),
+                "What the RAM OS is started from. pxe: the network, by PXE or UEFI HTTP boot. "
+                "virtual-media: an image that its BMC reads from the controller and shows as a "
+                "drive, where networks let nothing boot; docs/netboot.md.")
       .optional("secure_boot", &Profile::secure_boot, boolean(),
                 "Whether its firmware checks signatures (UEFI Secure Boot): it boots by Debian's "
                 "signed shim, GRUB and kernel; docs/netboot.md.")

@@ -2,6 +2,7 @@
 #include "provision/images/build_unit.h"
 
 #include "base/io/files.h"
+#include "base/io/json_lines.h"
 #include "base/io/peer_credentials.h"
 #include "base/io/process.h"
 #include "base/io/unix_client.h"
@@ -37,6 +38,7 @@ namespace muster::provision {
 namespace {
 
 namespace fs = std::filesystem;
+using io::sendJsonLine;
 using nlohmann::json;
 using std::chrono::steady_clock;
 
@@ -47,72 +49,6 @@ constexpr std::chrono::minutes kCopyLimit{30};
 constexpr const char* kRootFs = "rootfs";
 constexpr std::array<std::string_view, 4> kRamOsFiles{"vmlinuz", "initrd.img", "shim.efi",
                                                       "grub.efi"};
-constexpr std::array kCodes{ErrorCode::InvalidInput, ErrorCode::NotFound, ErrorCode::Conflict,
-                            ErrorCode::Unavailable,  ErrorCode::Timeout,  ErrorCode::Denied,
-                            ErrorCode::Corrupt,      ErrorCode::Internal};
-
-ErrorCode codeOf(std::string_view word) {
-  for (const auto code : kCodes)
-    if (toString(code) == word) return code;
-  return ErrorCode::Internal;
-}
-
-/// Lines of a connection, each with the same deadline.
-class Lines {
- public:
-  Lines(int fd, std::chrono::milliseconds limit) : fd_(fd), until_(steady_clock::now() + limit) {}
-
-  /// Errors: Timeout, Unavailable (the other side is gone), InvalidInput (too long)
-  Result<std::string> next() {
-    while (true) {
-      if (const auto end = rest_.find('\n'); end != std::string::npos) {
-        auto line = rest_.substr(0, end);
-        rest_.erase(0, end + 1);
-        return line;
-      }
-      if (rest_.size() > kMaxLineBytes)
-        return fail(ErrorCode::InvalidInput,
-                    fmt::format("a line has more than {} bytes", kMaxLineBytes));
-      const auto left =
-          std::chrono::duration_cast<std::chrono::milliseconds>(until_ - steady_clock::now());
-      pollfd wait{fd_, POLLIN, 0};
-      const int ready = left.count() <= 0 ? 0 : ::poll(&wait, 1, static_cast<int>(left.count()));
-      if (ready < 0 && errno == EINTR) continue;
-      if (ready <= 0) return fail(ErrorCode::Timeout, "no answer in time");
-      std::array<char, 4096> piece{};
-      const auto got = ::read(fd_, piece.data(), piece.size());
-      if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-      if (got <= 0) return fail(ErrorCode::Unavailable, "the connection has ended");
-      rest_.append(piece.data(), static_cast<std::size_t>(got));
-    }
-  }
-
- private:
-  int fd_;
-  steady_clock::time_point until_;
-  std::string rest_;
-};
-
-Result<void> sendLine(int fd, const json& value) {
-  const auto text = jsonText(value) + "\n";
-  std::string_view left = text;
-  while (!left.empty()) {
-    const auto sent = ::send(fd, left.data(), left.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && errno == EAGAIN) {
-      pollfd wait{fd, POLLOUT, 0};
-      (void)::poll(&wait, 1, static_cast<int>(std::chrono::milliseconds(kRequestLimit).count()));
-      if ((wait.revents & POLLOUT) == 0) return fail(ErrorCode::Timeout, "nobody reads");
-      continue;
-    }
-    if (sent < 0)
-      return fail(ErrorCode::Unavailable,
-                  fmt::format("the connection has ended: {}", std::strerror(errno)));
-    left.remove_prefix(static_cast<std::size_t>(sent));
-  }
-  return {};
-}
-
 /// Holes stay holes: a root file system is mostly one.
 Result<void> takeFile(const fs::path& from, const fs::path& to) {
   io::Command command{
@@ -170,11 +106,12 @@ class UnitBuilder final : public SystemBuilder {
           ErrorCode::Denied,
           fmt::format("{} belongs to a program of the user with uid {}, and is not believed",
                       socket_.string(), peer.uid));
-    TRY_OK(sendLine(line.get(), jsonOrNone(toLine(request), kRequestJson)));
-    Lines answers(line.get(), kBuildLimit);
+    TRY_OK(sendJsonLine(line.get(), jsonOrNone(toLine(request), kRequestJson), kRequestLimit));
+    io::LineReader answers(line.get(), kMaxLineBytes);
+    const auto until = steady_clock::now() + kBuildLimit;
     std::size_t files = 0;
     while (true) {
-      auto text = answers.next();
+      auto text = answers.next(until);
       if (!text && text.error().code() == ErrorCode::Unavailable)
         return fail(ErrorCode::Unavailable,
                     "it ended without an answer; why: journalctl -u 'muster-build@*'");
@@ -182,7 +119,7 @@ class UnitBuilder final : public SystemBuilder {
       TRY(answer, parseJson(*text, kServerJson));
       if (const auto said = textOf(answer, "say"); !said.empty()) say(said);
       if (const auto code = textOf(answer, "error"); !code.empty())
-        return fail(codeOf(code), textOf(answer, "text"));
+        return fail(io::errorCodeOf(code), textOf(answer, "text"));
       if (const auto name = textOf(answer, "file"); !name.empty()) {
         const auto to = place(name);
         if (!to)
@@ -284,12 +221,12 @@ Result<void> build(const BuildRequest& request, const fs::path& folder, SystemBu
 
 Result<void> answer(int connection, const fs::path& above, SystemBuilder& builder,
                     const std::function<Result<inventory::Image>(const std::string&)>& image_of) {
-  Lines asked(connection, kRequestLimit);
-  TRY(line, asked.next());
+  io::LineReader asked(connection, kMaxLineBytes);
+  TRY(line, asked.next(kRequestLimit));
   TRY(request, parseBuildRequest(line));
   TRY(folder, BuildFolder::make(above));
   const auto say = [connection](std::string_view text) {
-    (void)sendLine(connection, {{"say", text}});
+    (void)sendJsonLine(connection, {{"say", text}}, kRequestLimit);
   };
   {
     const GoneWatch watch(connection);
@@ -299,12 +236,12 @@ Result<void> answer(int connection, const fs::path& above, SystemBuilder& builde
   for (const auto& file : fs::directory_iterator(folder.path / "out", error)) {
     if (!file.is_regular_file(error)) continue;
     fs::permissions(file.path(), fs::perms(0644), error);
-    TRY_OK(sendLine(connection,
-                    {{"file", file.path().filename().string()}, {"path", file.path().string()}}));
+    TRY_OK(sendJsonLine(connection,
+                        {{"file", file.path().filename().string()}, {"path", file.path().string()}},
+                        kRequestLimit));
   }
-  TRY_OK(sendLine(connection, {{"done", true}}));
-  Lines until_taken(connection, kCopyLimit);
-  (void)until_taken.next();  // the connection ends when all is copied
+  TRY_OK(sendJsonLine(connection, {{"done", true}}, kRequestLimit));
+  (void)asked.next(kCopyLimit);  // the connection ends when all is copied
   return {};
 }
 
@@ -350,8 +287,10 @@ Result<void> serveBuildRequest(
     const std::function<Result<inventory::Image>(const std::string&)>& image_of) {
   auto done = answer(connection, folder, builder, image_of);
   if (done) return done;
-  (void)sendLine(connection, {{"error", std::string(toString(done.error().code()))},
-                              {"text", done.error().str()}});
+  (void)sendJsonLine(
+      connection,
+      {{"error", std::string(toString(done.error().code()))}, {"text", done.error().str()}},
+      kRequestLimit);
   return done;
 }
 

@@ -3,7 +3,8 @@
 //
 // Plain PXE firmware gets iPXE by TFTP, UEFI HTTP boot by HTTP; iPXE (option 175 or user class)
 // gets the URL of its boot script. Nodes with Secure Boot, and all with arm64, get shim instead,
-// which loads GRUB, and both ask TFTP only (tftp_folder.h).
+// which loads GRUB, and both ask TFTP only (tftp_folder.h). Nodes that boot by virtual media get
+// their address, and nothing to boot from.
 #pragma once
 
 #include "inventory/model/fwd.h"
@@ -11,6 +12,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace muster::provision {
 
@@ -23,6 +25,9 @@ inline constexpr const char* kIpxeUefi = "ipxe.efi";
 inline constexpr const char* kIpxeUefiRoute =
     "/boot/ipxe.efi";  ///< the same file by HTTP, for firmware that boots so
 
+inline constexpr const char* kMediumRoute =
+    "/boot/medium.iso";  ///< for firmware that boots so and needs signed loaders
+
 struct DnsmasqSite {
   std::string interface;             ///< the one that carries the controller's address
   std::filesystem::path run_folder;  ///< leases
@@ -31,6 +36,8 @@ struct DnsmasqSite {
   std::filesystem::path tftp_root = run_folder / "tftp";
 };
 
+/// How dnsmasq is called, by whoever does.
+std::vector<std::string> dnsmasqArguments(const std::filesystem::path& configuration);
 /// What does not change while dnsmasq runs; the nodes are in `hosts_folder`.
 std::string renderDnsmasq(const inventory::Cluster& cluster, const DnsmasqSite& site);
 /// Which node has which address, and who has its boot files, a file each. Beside another DHCP

@@ -17,24 +17,23 @@ constexpr std::chrono::milliseconds kTerminateGrace{2000};
 
 // Shared with the watching coroutine, which may end a moment after the supervisor.
 struct Supervisor::State {
-  io::ProcessRunner& processes;
   SupervisorOptions options;
   asio::steady_timer timer;
-  io::Command command;
-  std::filesystem::path log_file;
-  io::PidFile pid_file;
+  Daemon daemon;
   std::unique_ptr<io::Child> child;
   std::optional<std::string> gave_up;
   bool stopped = false;
 
-  State(io::ProcessRunner& p, const asio::any_io_executor& executor, SupervisorOptions o)
-      : processes(p), options(std::move(o)), timer(executor) {}
+  State(const asio::any_io_executor& executor, SupervisorOptions o)
+      : options(std::move(o)), timer(executor) {}
 
+  io::PidFile pidFile() const { return {daemon.pid_file}; }
   Result<void> launch() {
-    TRY(started, processes.start(command, log_file));
+    TRY(started, daemon.start());
     child = std::move(started);
+    if (!daemon.keeps_pid) return {};
     // Only needed after a crash. Should the daemon have died at once, the watcher will see it.
-    if (auto written = pid_file.write(child->pid()); !written)
+    if (auto written = pidFile().write(child->pid()); !written)
       logWarning(options.area, "{}", written.error().str());
     return {};
   }
@@ -58,13 +57,13 @@ Task<void> keepRunning(std::shared_ptr<Supervisor::State> state) {
     if (std::chrono::steady_clock::now() - started > state->options.stable_after) deaths = 0;
     if (++deaths >= state->options.max_deaths_in_row) {
       state->gave_up = fmt::format("{} died {} times in a row; see {}", state->options.area, deaths,
-                                   state->log_file.string());
+                                   state->daemon.log);
       logText(LogLevel::Error, state->options.area, *state->gave_up);
       co_return;
     }
     const auto pause = state->options.first_pause * (1 << (deaths - 1));
     logWarning(state->options.area, "died; started again in {} ms (see {})", pause.count(),
-               state->log_file.string());
+               state->daemon.log);
     co_await rest(state, pause);
     if (state->stopped) co_return;
     started = std::chrono::steady_clock::now();
@@ -75,27 +74,26 @@ Task<void> keepRunning(std::shared_ptr<Supervisor::State> state) {
 
 }  // namespace
 
-Supervisor::Supervisor(io::ProcessRunner& processes, asio::any_io_executor executor,
-                       SupervisorOptions options)
-    : state_(std::make_shared<State>(processes, executor, std::move(options))) {}
+Daemon childDaemon(io::ProcessRunner& processes, io::Command command,
+                   std::filesystem::path log_file, std::filesystem::path pid_file) {
+  return {[&processes, command = std::move(command), log_file] {
+            return processes.start(command, log_file);
+          },
+          log_file.string(), std::move(pid_file)};
+}
+
+Supervisor::Supervisor(asio::any_io_executor executor, SupervisorOptions options)
+    : state_(std::make_shared<State>(executor, std::move(options))) {}
 
 Supervisor::~Supervisor() { stop(); }
 
-Result<void> Supervisor::start(io::Command command, std::filesystem::path log_file,
-                               std::filesystem::path pid_file) {
-  return adopt(nullptr, std::move(command), std::move(log_file), std::move(pid_file));
-}
-
-Result<void> Supervisor::adopt(std::unique_ptr<io::Child> child, io::Command command,
-                               std::filesystem::path log_file, std::filesystem::path pid_file) {
+Result<void> Supervisor::adopt(std::unique_ptr<io::Child> child, Daemon daemon) {
   if (state_->child) return fail(ErrorCode::Conflict, state_->options.area + " is already running");
-  state_->command = std::move(command);
-  state_->log_file = std::move(log_file);
-  state_->pid_file.path = std::move(pid_file);
+  state_->daemon = std::move(daemon);
   if (child && child->running()) {
     state_->child = std::move(child);
   } else {
-    TRY_OK(state_->pid_file.terminate(kTerminateGrace));
+    TRY_OK(state_->pidFile().terminate(kTerminateGrace));
     TRY_OK(state_->launch());
   }
   asio::co_spawn(state_->timer.get_executor(), keepRunning(state_),
@@ -116,7 +114,7 @@ void Supervisor::stop() {
   state_->child->terminate(kTerminateGrace);
   state_->child.reset();
   std::error_code ignored;
-  std::filesystem::remove(state_->pid_file.path, ignored);
+  std::filesystem::remove(state_->daemon.pid_file, ignored);
 }
 
 void Supervisor::signal(int number) {

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,20 +23,28 @@ struct SupervisorOptions {
   std::chrono::seconds stable_after{600};       ///< after so long its earlier deaths are forgotten
 };
 
+/// The daemon: a child of this process, or of a unit (base/io/daemon_unit.h).
+struct Daemon {
+  std::function<Result<std::unique_ptr<io::Child>>()> start;
+  std::string log;                 ///< where its words are, for people
+  std::filesystem::path pid_file;  ///< of one that a killed controller of this host has left
+  bool keeps_pid = true;           ///< false: it cannot outlive its controller
+};
+/// A child of this process, whose output goes to `log_file`.
+Daemon childDaemon(io::ProcessRunner& processes, io::Command command,
+                   std::filesystem::path log_file, std::filesystem::path pid_file);
+
 class Supervisor {
  public:
-  Supervisor(io::ProcessRunner& processes, asio::any_io_executor executor,
-             SupervisorOptions options);
+  Supervisor(asio::any_io_executor executor, SupervisorOptions options);
   ~Supervisor();
 
   /// Ends what an earlier, killed controller left behind (`pid_file`), then starts the program.
-  /// Errors: those of ProcessRunner::start
-  Result<void> start(io::Command command, std::filesystem::path log_file,
-                     std::filesystem::path pid_file);
+  /// Errors: those of Daemon::start
+  Result<void> start(Daemon daemon) { return adopt(nullptr, std::move(daemon)); }
   /// Goes on with a daemon that another supervisor has released; one that has died meanwhile is
   /// started anew.
-  Result<void> adopt(std::unique_ptr<io::Child> child, io::Command command,
-                     std::filesystem::path log_file, std::filesystem::path pid_file);
+  Result<void> adopt(std::unique_ptr<io::Child> child, Daemon daemon);
   /// Gives the daemon away as it runs, and does not watch it any more; null when there is none.
   std::unique_ptr<io::Child> release();
   void stop();

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <grp.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -57,7 +58,18 @@ Result<void> link(const fs::path& target, const fs::path& name) {
 
 /// dnsmasq reads without root's rights. No secret is in it, but nobody else has to write there;
 /// without root there is no other user.
-Result<void> giveToDnsmasq(const fs::path& path) {
+Result<void> giveToDnsmasq(const fs::path& path, const std::string& reader) {
+  if (!reader.empty()) {
+    const auto* group = ::getgrnam(reader.c_str());
+    if (!group)
+      return fail(ErrorCode::NotFound,
+                  fmt::format("this machine has no group {0}; as root: systemd-sysusers", reader));
+    const ::mode_t mode = fs::is_directory(path) ? 0750 : 0640;
+    if (::chown(path.c_str(), static_cast<uid_t>(-1), group->gr_gid) != 0 ||
+        ::chmod(path.c_str(), mode) != 0)
+      return failOn(path, std::error_code(errno, std::generic_category()));
+    return {};
+  }
   if (::geteuid() != 0) return {};
   const auto* user = ::getpwnam(kDnsmasqUser);
   if (!user)
@@ -67,17 +79,6 @@ Result<void> giveToDnsmasq(const fs::path& path) {
   if (::chown(path.c_str(), user->pw_uid, static_cast<gid_t>(-1)) != 0)
     return failOn(path, std::error_code(errno, std::generic_category()));
   return {};
-}
-
-/// Whoever writes to a file changes its ctime, whatever he does to the other times.
-Result<std::string> stampOf(const fs::path& file) {
-  struct stat info{};
-  if (::stat(file.c_str(), &info) != 0)
-    return fail(errno == ENOENT ? ErrorCode::NotFound : ErrorCode::Internal,
-                fmt::format("cannot look at {}: {}", file.string(), std::strerror(errno)));
-  return fmt::format("{}.{}.{}.{}.{}.{}.{}", info.st_dev, info.st_ino, info.st_size,
-                     info.st_mtim.tv_sec, info.st_mtim.tv_nsec, info.st_ctim.tv_sec,
-                     info.st_ctim.tv_nsec);
 }
 
 }  // namespace
@@ -109,7 +110,7 @@ Result<void> TftpFolder::arm(const std::string& key, const std::string& grub_scr
   }
   std::string set;
   for (const auto& file : originals) {
-    TRY(digest, digestOf(file.from));
+    TRY(digest, digests_.sha256(file.from));
     set += digest;
   }
   const auto ramos =
@@ -132,8 +133,9 @@ Result<void> TftpFolder::arm(const std::string& key, const std::string& grub_scr
   TRY_OK(link(fs::path("..") / ramos, fresh / kRamOsFolder));
   TRY_OK(link(fs::path("..") / "images", fresh / "images"));
   TRY_OK(io::writeFileAtomic(fresh / kGrubConfig, grub_script, 0600));
-  for (const auto& path : {fresh / kGrubConfig, fresh / "grub", fresh}) TRY_OK(giveToDnsmasq(path));
-  fs::permissions(fresh, fs::perms::owner_all, error);
+  for (const auto& path : {fresh / kGrubConfig, fresh / "grub", fresh})
+    TRY_OK(giveToDnsmasq(path, reader_));
+  if (reader_.empty()) fs::permissions(fresh, fs::perms::owner_all, error);
   fs::remove_all(folder, error);
   fs::rename(fresh, folder, error);
   if (error) return failOn(folder, error);
@@ -154,18 +156,7 @@ void TftpFolder::forgetUnused(const std::string& folder_in_use) {
   }
   for (const auto& set : sets)
     if (!used.contains(set.filename())) fs::remove_all(set, error);
-  std::erase_if(known_, [&error](const auto& entry) { return !fs::exists(entry.first, error); });
-}
-
-Result<std::string> TftpFolder::digestOf(const fs::path& file) {
-  TRY(stamp, stampOf(file));
-  auto& known = known_[file];
-  if (known.stamp == stamp) return known.sha256;
-  TRY(digest, io::sha256File(file));
-  TRY(after, stampOf(file));
-  if (after == stamp)
-    known = {stamp, digest};  // else it is being written: read again the next time
-  return digest;
+  digests_.dropMissing();
 }
 
 void TftpFolder::disarm(const std::string& key) {
@@ -179,8 +170,8 @@ Result<void> TftpFolder::copyTo(const std::string& name_of_folder,
   TRY_OK(io::makeDirs(folder));
   for (const auto& [name, from] : files) {
     const auto to = folder / name, fresh = folder / (std::string(name) + ".new");
-    TRY(wanted, digestOf(from));
-    const auto there = digestOf(to);
+    TRY(wanted, digests_.sha256(from));
+    const auto there = digests_.sha256(to);
     if (there && *there == wanted) continue;
     if (there)
       logWarning("netboot", "{} differs from {}: it is copied again", to.string(), from.string());

@@ -18,9 +18,9 @@
 #pragma once
 
 #include "base/result.h"
+#include "provision/netboot/file_digests.h"
 
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -31,7 +31,9 @@ struct RamOs;
 
 class TftpFolder {
  public:
-  explicit TftpFolder(std::filesystem::path root) : root_(std::move(root)) {}
+  /// `reader`: the group of a dnsmasq with a user of its own; empty: it has this process's.
+  explicit TftpFolder(std::filesystem::path root, std::string reader = "")
+      : root_(std::move(root)), reader_(std::move(reader)) {}
   /// Lays out what everybody gets; whoever an earlier controller had armed is not any more.
   /// Errors: Internal (cannot be written)
   Result<void> start();
@@ -52,17 +54,12 @@ class TftpFolder {
     const char* name;
     std::filesystem::path from;
   };
-  struct Known {
-    std::string stamp;  ///< of the file when it was read: size, times, inode
-    std::string sha256;
-  };
-  /// Read again only when the file has changed.
-  Result<std::string> digestOf(const std::filesystem::path& file);
   Result<void> copyTo(const std::string& folder, const std::vector<Original>& files);
   void forgetUnused(const std::string& folder_in_use);
 
   std::filesystem::path root_;
-  std::map<std::filesystem::path, Known> known_;
+  std::string reader_;
+  FileDigests digests_;
 };
 
 }  // namespace muster::provision

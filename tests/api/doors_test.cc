@@ -231,6 +231,62 @@ TEST_F(Certificates, areAskedForByTheNamesOfTheAuthority) {
   EXPECT_THAT(stolen, ::testing::Not(HasSubstr("HTTP/1.1 200")));
 }
 
+/// Authorities below authorities: each chain's own lists, and what is above the one that is named
+/// is nobody's business.
+TEST(ClientTrust, followsChainsDownFromWhatIsNamed) {
+  ClientPki root("Root"), sub("Sub"), other("Other");
+  sub.putBelow(root, "Sub");
+  other.putBelow(root, "Other");
+  sub.issue("anna", "/CN=anna");
+  sub.issue("gone", "/CN=gone");
+  sub.revoke("gone");
+  other.issue("anna", "/CN=anna");
+  const auto shown = [](ClientPki& pki, const std::string& name, bool with_authority = true) {
+    io::ShownCertificate out;
+    for (const auto& each : {name, std::string("ca")}) {
+      if (each == "ca" && !with_authority) continue;
+      pki.run("openssl x509 -in " + each + ".crt -outform DER -out " + each + ".der");
+      out.chain_der.push_back(*io::readFile(pki / (each + ".der")));
+    }
+    return out;
+  };
+  const auto text = [](const std::filesystem::path& file) { return *io::readFile(file); };
+  using Fault = io::CertificateFault;
+  const auto fault = [](const std::string& ca, std::optional<std::string> lists,
+                        const io::ShownCertificate& certificate) {
+    const auto trust = io::ClientTrust::make(ca, lists);
+    EXPECT_TRUE(trust) << trust.error().str();
+    return trust->evaluate(certificate, SystemClock().now()).fault;
+  };
+  const auto top = text(root / "ca.crt"), below = text(sub / "ca.crt");
+  const auto root_list = text(root / "ca.crl"), sub_list = text(sub / "ca.crl");
+  EXPECT_EQ(fault(top, {}, shown(sub, "anna")), Fault::None);
+  EXPECT_EQ(fault(top, {}, shown(sub, "anna", false)), Fault::Foreign) << "what is between";
+  EXPECT_EQ(fault(top, {}, shown(sub, "gone")), Fault::None) << "nobody asks";
+  EXPECT_EQ(fault(top, root_list + sub_list, shown(sub, "anna")), Fault::None);
+  EXPECT_EQ(fault(top, root_list + sub_list, shown(sub, "gone")), Fault::Revoked);
+  EXPECT_EQ(fault(top, sub_list, shown(sub, "anna")), Fault::RevocationUnknown);
+  EXPECT_EQ(fault(top, root_list, shown(sub, "anna")), Fault::RevocationUnknown);
+  EXPECT_EQ(fault(top, root_list + sub_list, shown(other, "anna")), Fault::RevocationUnknown);
+  EXPECT_EQ(fault(below, sub_list, shown(sub, "anna")), Fault::None);
+  EXPECT_EQ(fault(below, sub_list, shown(sub, "anna", false)), Fault::None);
+  EXPECT_EQ(fault(below, sub_list, shown(sub, "gone")), Fault::Revoked);
+  EXPECT_EQ(fault(below, root_list, shown(sub, "anna")), Fault::RevocationUnknown);
+  EXPECT_EQ(fault(below, {}, shown(other, "anna")), Fault::Foreign) << "its sibling's";
+  root.revoke("Sub");
+  EXPECT_EQ(fault(top, text(root / "ca.crl") + sub_list, shown(sub, "anna")), Fault::Revoked);
+  // The authority's own certificate is nobody's.
+  EXPECT_NE(fault(top, {}, shown(root, "ca", false)), Fault::None);
+  io::ShownCertificate junk{{std::string(1000, 'x')}, ""};
+  EXPECT_EQ(fault(top, {}, junk), Fault::Unreadable);
+  EXPECT_EQ(fault(top, {}, {}), Fault::Unreadable);
+  auto cut = shown(sub, "anna");
+  cut.chain_der[0].resize(200);
+  EXPECT_EQ(fault(top, {}, cut), Fault::Unreadable);
+  EXPECT_FALSE(io::ClientTrust::make("", {}));
+  EXPECT_FALSE(io::ClientTrust::make(top, "-----BEGIN X509 CRL-----\nAAAA\n"));
+}
+
 /// Nodes have certificates of the site's own authority, and are no people.
 TEST_F(Certificates, ofTheSitesOwnAuthorityAreNone) {
   start("127.0.0.1:0");

@@ -400,7 +400,11 @@ class RevokedTrial final : public RunTrial {
       EXPECT_EQ(approvalsOf(known), 0u);
       agreed_again_ = true;
     }
-    const lifecycle::RunActor phone{"token:phone", "token", "10.0.0.9", "ben", {}, "t1"};
+    const lifecycle::RunActor phone{.principal = "token:phone",
+                                    .way = "token",
+                                    .address = "10.0.0.9",
+                                    .person = "ben",
+                                    .token = "t1"};
     EXPECT_TRUE(
         app::approveRun(runs_, id_, known.plan_hash, again ? kBen : phone, rack_.wall.now()));
   }
@@ -435,8 +439,14 @@ TEST(RunAgreement, needsNobodyElseWhereEnoughAgree) {
   auto planned = trial.run();
   ASSERT_EQ(toString(planned.state), toString(RunState::NeedsApproval));
   const auto now = trial.rack_.wall.now();
-  planned.approvals.push_back(
-      {{"token:gone", "token", "10.0.0.9", "cleo", {}, "t9"}, now, planned.plan_hash, false});
+  planned.approvals.push_back({{.principal = "token:gone",
+                                .way = "token",
+                                .address = "10.0.0.9",
+                                .person = "cleo",
+                                .token = "t9"},
+                               now,
+                               planned.plan_hash,
+                               false});
   ASSERT_TRUE(trial.runs_.exchange(planned, "")->has_value());
   EXPECT_TRUE(app::approveRun(trial.runs_, trial.id_, planned.plan_hash, kBen, now));
   EXPECT_TRUE(trial.live({}).ok);
@@ -459,7 +469,11 @@ TEST(RunAgreement, isVoidWhenTheTokenOfTheOverrideWasRevoked) {
   };
   Overridden trial;
   EXPECT_TRUE(trial.live({}).ok);
-  const lifecycle::RunActor phone{"token:phone", "token", "10.0.0.9", "ben", {}, "t1"};
+  const lifecycle::RunActor phone{.principal = "token:phone",
+                                  .way = "token",
+                                  .address = "10.0.0.9",
+                                  .person = "ben",
+                                  .token = "t1"};
   ASSERT_TRUE(app::overrideRun(trial.runs_, trial.id_, trial.run().plan_hash, "fire", phone,
                                trial.rack_.wall.now()));
   ASSERT_TRUE(trial.store_.putValue(app::kTokensKey, tokensOf(true)));

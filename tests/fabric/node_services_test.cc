@@ -73,8 +73,9 @@ class NodeServices : public ::testing::Test {
   }
 
   std::unique_ptr<lifecycle::Phase> phase() {
-    return makeNodeServicesPhase(cluster_, agents_, clock_,
-                                 [this](const std::string&) { return folder_.path(); });
+    return makeNodeServicesPhase(cluster_, agents_, clock_, [this](const std::string&) {
+      return FabricOptions{folder_.path(), {}, {}};
+    });
   }
   std::optional<Goal> goal(const char* node, std::string_view facet) {
     for (auto& goal : phase()->goals(cluster_, Subject(NodeName(node)), {}))

@@ -4,21 +4,12 @@
 # works as user muster: with packages from the mirror (this host's network). No service of muster's is started.
 set -euo pipefail
 packages=$1 suite=${2:-bookworm}
-ls "$packages"/muster_*.deb >/dev/null 2>&1 || { echo "no packages in $packages: ./run package"; exit 77; }
-[ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
-command -v systemd-nspawn >/dev/null && command -v mmdebstrap >/dev/null || { echo "needs systemd-container and mmdebstrap"; exit 77; }
-if [ -z "${IN_NAMESPACE:-}" ]; then
-  exec env IN_NAMESPACE=1 unshare --mount --propagation private "$0" "$@"
-fi
 . "$(dirname "$0")/clean_debian.sh"
-trap 'umount -l "$work/system" "$work" 2>/dev/null; rmdir "$work" 2>/dev/null || true; [ -z "${disk:-}" ] || rm -rf "$disk"' EXIT
-mkdir "$root/packages"
-cp "$packages"/*.deb "$root/packages"
-chroot "$root" sh -c 'export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && apt-get install -y -qq --no-install-recommends systemd-sysv dbus \
-  /packages/muster_*.deb /packages/muster-agent_*.deb /packages/muster-checks_*.deb' >"$work/apt" 2>&1 || { tail -20 "$work/apt"; exit 1; }
+install_packages muster muster-agent muster-checks
 rm -r "$root/packages"
 # Image trees are too large for the memory that the system lies in.
 disk=$(mktemp -d --tmpdir="${MUSTER_CACHE:-$HOME/.cache/muster}" build-unit-XXXXXX)
+at_end="rm -rf $disk"
 mkdir "$disk/muster" "$disk/muster-build"
 chroot "$root" chown muster:muster /var/cache/muster
 chown "$(chroot "$root" id -u muster)" "$disk/muster"
@@ -27,10 +18,7 @@ mkdir -p "$root/etc/systemd/system/muster-build@.service.d"
 for variable in http_proxy https_proxy; do
   [ -z "${!variable:-}" ] || printf '[Service]\nEnvironment=%s=%s\n' "$variable" "${!variable}" >"$root/etc/systemd/system/muster-build@.service.d/$variable.conf"
 done
-cat >"$root/usr/local/bin/probe" <<'PROBE'
-#!/bin/sh
-exec >/probe.out 2>&1
-check() { what=$1; shift; if "$@" >/said 2>&1; then echo "ok: $what"; else echo "FAILED: $what"; tail -n 5 /said; fi; }
+{ probe_begins; cat <<'PROBE'; } >"$root/usr/local/bin/probe"
 printf 'cluster: {name: c}\nnetworks:\n  provisioning: {cidr: 10.20.0.0/16, controller: 10.20.0.1, dhcp: {mode: none}}\nimages:\n  small: {build: {suite: bookworm, packages: [linux-image-cloud-amd64]}}\nprofiles:\n  p: {image: small}\nnodes: []\n' >/etc/muster/cluster.yaml
 check 'the socket waits' systemctl is-active muster-build.socket
 systemd-analyze security --no-pager 'muster-build@1.service' | tail -n 1
@@ -61,9 +49,5 @@ cat /refused
 journalctl --no-pager -u 'muster-build@*' | tail -n 40 >/journal.build
 echo PROBE-DONE
 PROBE
-chmod +x "$root/usr/local/bin/probe"
 nspawn_options="--bind=$disk/muster:/var/cache/muster --bind=$disk/muster-build:/var/cache/muster-build --resolv-conf=bind-host"
-. "$(dirname "$0")/boot_systemd.sh"
-cat "$root/probe.out"
-if grep -q FAILED "$root/probe.out"; then cat "$root/journal.build" 2>/dev/null || true; fi
-grep -q PROBE-DONE "$root/probe.out" && ! grep -q FAILED "$root/probe.out"
+boot_probe

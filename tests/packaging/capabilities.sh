@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# capabilities.sh MUSTER PACKAGING monitor|server: that command as a user with the capabilities, the umask and no_new_privs of its unit, in a
-# network namespace: it serves DHCP by dnsmasq, and ends one that was left.
+# capabilities.sh MUSTER PACKAGING monitor|server: that command without systemd, as a user with the capabilities of dnsmasq's unit, in a network
+# namespace: it starts dnsmasq itself, and ends one that was left.
 set -euo pipefail
 muster=$1 packaging=$2 command=$3
 [ "$(id -u)" = 0 ] || { echo "needs root for network namespaces"; exit 77; }
@@ -24,11 +24,11 @@ ip link set wire up
 ip link set end up
 ip addr add 10.20.0.1/16 dev wire
 
-unit=$packaging/systemd/muster-$command.service
+unit=$packaging/systemd/muster-dnsmasq.service
 set_of() { echo "-all$(sed -n "s/^$1=//p" "$unit" | tr ' ' '\n' | sed 's/^CAP_/,+/' | tr 'A-Z' 'a-z' | tr -d '\n')"; }
 bounding=$(set_of CapabilityBoundingSet) ambient=$(set_of AmbientCapabilities)
 user=$(id -u daemon) # as good as muster's, which this machine need not have
-mask=$(sed -n 's/^UMask=//p' "$unit")
+mask=$(sed -n 's/^UMask=//p' "$packaging/systemd/muster-$command.service")
 cp "$packaging/examples/cluster.yaml" "$folder"
 mkdir "$folder/secrets"
 (umask 077; echo secret >"$folder/secrets/bmc")

@@ -4,14 +4,7 @@
 # purged. Manual pages are rendered and completion is asked for in bash, zsh and fish.
 set -euo pipefail
 packages=$1 suite=${2:-bookworm}
-ls "$packages"/muster_*.deb >/dev/null 2>&1 || { echo "no packages in $packages: ./run package"; exit 77; }
-[ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
-command -v mmdebstrap >/dev/null || { echo "needs mmdebstrap"; exit 77; }
-if [ -z "${IN_NAMESPACE:-}" ]; then
-  exec env IN_NAMESPACE=1 unshare --mount --propagation private "$0" "$@"
-fi
 . "$(dirname "$0")/clean_debian.sh"
-trap 'umount -l "$work/system/proc" "$work/system/dev/pts" "$work/system/dev" "$work/system" "$work" 2>/dev/null; rmdir "$work" 2>/dev/null || true' EXIT
 mount -t proc proc "$root/proc"
 mount --bind /dev "$root/dev"
 mount -t devpts devpts "$root/dev/pts" -o newinstance,ptmxmode=0666

@@ -5,15 +5,8 @@
 # twice, and starts the service again; nothing of the state changes. A downgrade is refused; purge leaves the state.
 set -euo pipefail
 packages=$1 before=${2:-${MUSTER_PACKAGES_BEFORE:-}} suite=${3:-bookworm}
-ls "$packages"/muster_*.deb >/dev/null 2>&1 || { echo "no packages in $packages: ./run package"; exit 77; }
 ls "$before"/muster_*.deb >/dev/null 2>&1 || { echo "no packages of the version before: name their folder (MUSTER_PACKAGES_BEFORE)"; exit 77; }
-[ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
-command -v systemd-nspawn >/dev/null && command -v mmdebstrap >/dev/null || { echo "needs systemd-container and mmdebstrap"; exit 77; }
-if [ -z "${IN_NAMESPACE:-}" ]; then
-  exec env IN_NAMESPACE=1 unshare --mount --propagation private "$0" "$@"
-fi
 . "$(dirname "$0")/clean_debian.sh"
-trap 'umount -l "$work/system" "$work" 2>/dev/null; rmdir "$work" 2>/dev/null || true' EXIT
 mkdir "$root/packages" "$root/before"
 for package in muster muster-agent muster-checks; do
   cp "$packages/$package"_*.deb "$root/packages"
@@ -31,21 +24,9 @@ for package in muster muster-agent muster-checks; do
 done
 chroot "$root" sh -c 'export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && apt-get install -y -qq --no-install-recommends systemd-sysv dbus \
   systemd-standalone-sysusers- /before/*.deb && apt-get install -y -qq --no-install-recommends --download-only /packages/*.deb' >"$work/apt" 2>&1 || { tail -20 "$work/apt"; exit 1; }
-cat >"$root/usr/local/bin/probe" <<'PROBE'
-#!/bin/sh
-exec >/probe.out 2>&1
-export DEBIAN_FRONTEND=noninteractive
-until_true() { for i in $(seq 300); do "$@" && return 0; sleep 0.1; done; echo "FAILED: not within 30 s: $*"; return 1; }
-check() { what=$1; shift; if "$@" >/said 2>&1; then echo "ok: $what"; else echo "FAILED: $what"; tail -5 /said; fi; }
-ip link add wire type veth peer name far
-ip link set wire up
-ip link set far up
-ip address add 10.20.0.1/16 dev wire
-cp /usr/share/doc/muster/examples/cluster.yaml /etc/muster/
-(umask 077; echo secret >/etc/muster/secrets/bmc)
+{ probe_begins; cat <<'PROBE'; } >"$root/usr/local/bin/probe"
+a_site
 rm -f /usr/sbin/policy-rc.d
-serves() { ss -lunH 'sport = :67' | grep -q .; }
-pid_of() { systemctl show -p MainPID --value "$1"; }
 roots() { find /var/lib/muster /var/cache/muster /run/muster ! -user muster; }
 sums() { (cd /var/lib/muster && find keys ca -type f -exec sha256sum {} + | sort); }
 check 'the version before starts' systemctl start muster-server
@@ -108,8 +89,4 @@ check 'no unit of it runs' sh -c '! systemctl list-units --plain --no-legend "mu
 journalctl --no-pager | tail -60 >/journal.all
 echo PROBE-DONE
 PROBE
-chmod +x "$root/usr/local/bin/probe"
-. "$(dirname "$0")/boot_systemd.sh"
-if grep -q FAILED "$root/probe.out"; then tail -n 40 "$root/journal.all" 2>/dev/null || true; fi
-cat "$root/probe.out"
-grep -q PROBE-DONE "$root/probe.out" && ! grep -q FAILED "$root/probe.out"
+boot_probe

@@ -65,7 +65,7 @@ class Provider(http.server.BaseHTTPRequestHandler):
         if how == "large":
             return self.say(200, json.dumps({**body, "x": "y" * (10 << 20)}))
         if how == "deep":
-            return self.say(200, '{"a":' * 50000 + "1" + "}" * 50000)
+            return self.say(200, '{"a":' * 20000 + "1" + "}" * 20000)
         if how == "elsewhere":
             return self.say(302, "", Location="https://evil.example/.well-known/openid-configuration")
         if how == "refuses":

@@ -316,7 +316,12 @@ TEST_F(RunsTest, noPlanIsNamedByNothing) {
 /// Whoever overrides is not who says that it is known, with whatever token they come.
 TEST_F(RunsTest, anOverrideIsAcknowledgedBySomebodyElse) {
   const auto cleo = RunActor{"cleo", "local", "ctl1"};
-  const RunActor bens_token{"token:phone", "token", "10.0.0.9", "ben", {"cleo"}, "t1"};
+  const RunActor bens_token{.principal = "token:phone",
+                            .way = "token",
+                            .address = "10.0.0.9",
+                            .person = "ben",
+                            .issuers = {"cleo"},
+                            .token = "t1"};
   auto run = submit("gpu001", true);
   move(run.id, {RunState::Planning, RunState::Planned, RunState::NeedsApproval});
   ASSERT_TRUE(overrideRun(*runs_, run.id, "hash", "fire", kBen, kNow));

@@ -12,7 +12,11 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 lifecycle::RunActor by(const std::string& name, const std::string& id) {
-  return {"token:" + name, "token", "10.0.0.9", "anna", {}, id};
+  return {.principal = "token:" + name,
+          .way = "token",
+          .address = "10.0.0.9",
+          .person = "anna",
+          .token = id};
 }
 
 TEST(RevokedTokens, whoCameWithoutOneAlwaysCounts) {

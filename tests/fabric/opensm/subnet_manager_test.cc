@@ -2,6 +2,7 @@
 // OpenSM's files and words: rendering, its log, the tools' answers.
 #include "fabric/opensm/subnet_manager.h"
 #include "fabric/fabric_diff.h"
+#include "fabric/opensm/opensm_files.h"
 
 #include "base/io/files.h"
 #include "inventory/model/cluster.h"
@@ -13,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <sstream>
 
 namespace muster::fabric::test {
 namespace {
@@ -303,6 +305,106 @@ TEST(DiffReport, hasAnExitCodeForEachAnswer) {
   report.error = "a MAD timed out";
   EXPECT_EQ(report.exitCode(), 2);
   EXPECT_EQ(nlohmann::json::parse(toJson(report))["equal"], false);
+}
+
+// What the unit lets OpenSM read: what muster writes, and of OpenSM's own list of options nothing
+// that could leave the fabric.
+const std::filesystem::path kUnitFolder = "/var/lib/muster-opensm";
+
+std::string refusal(std::string_view name, const std::string& text) {
+  const auto done = checkOpensmFile(name, text, kUnitFolder);
+  return done ? "" : done.error().str();
+}
+
+SmFiles rendered() {
+  auto cluster = railCluster(2);
+  auto topology = declared(cluster);
+  const auto& fabric = cluster.fabrics["ib"];
+  auto rules = declaredPartitions(cluster, fabric, topology).value();
+  KnownGuids known;
+  known.hcas["gpu001 mlx5_0"] = "0x0000000000000201";
+  known.switches["spine-001"] = "0x0000000000000301";
+  return renderSm(fabric, topology, rules, known, {"0x0000000000000101", kUnitFolder, 1});
+}
+
+TEST(OpensmFiles, takesWhatMusterWrites) {
+  const auto files = rendered();
+  EXPECT_EQ(refusal("opensm.conf", files.opensm_conf), "");
+  EXPECT_EQ(refusal("root_guids", files.root_guids), "");
+  EXPECT_EQ(refusal("io_guids", files.io_guids), "");
+  EXPECT_EQ(refusal("cn_guids", files.cn_guids), "");
+  EXPECT_EQ(refusal("partitions.conf", files.partitions), "");
+  EXPECT_NE(files.root_guids, "");
+}
+
+/// Options with the values that OpenSM has of its own, as it writes them itself.
+std::map<std::string, std::string> optionsOfOpensm() {
+  muster::test::TempFolder folder;
+  io::Command make{.program = "opensm", .args = {"-c", (folder / "template").string()}};
+  make.working_dir = folder.path();
+  const auto done = io::runBlocking(make);
+  EXPECT_TRUE(done) << done.error().str();
+  std::map<std::string, std::string> out;
+  std::istringstream lines(io::readFile(folder / "template").value_or(""));
+  for (std::string line; std::getline(lines, line);)
+    if (const auto blank = line.find(' '); blank != std::string::npos && !line.starts_with("#"))
+      out[line.substr(0, blank)] = line.substr(blank + 1);
+  return out;
+}
+
+TEST(OpensmFiles, ofAllOptionsOfOpensmOnlyThoseThatMusterWrites) {
+  const auto files = rendered();
+  const auto options = optionsOfOpensm();
+  ASSERT_GT(options.size(), 150u);
+  for (const char* known :
+       {"event_plugin_name", "console", "log_file", "dump_files_dir", "sm_assigned_guid"})
+    EXPECT_TRUE(options.contains(known)) << known << ": does this still read OpenSM's list?";
+  for (const auto& [option, value] : options) {
+    if (files.opensm_conf.contains("\n" + option + " ")) continue;
+    const auto said = refusal("opensm.conf", files.opensm_conf + option + " " + value + "\n");
+    // What a fabric without a fat tree does not need.
+    const bool may = option == "max_reverse_hops" || option == "io_guid_file";
+    EXPECT_TRUE(may || said.contains("is none that this unit takes")) << option << ": " << said;
+  }
+}
+
+TEST(OpensmFiles, valuesThatLeadElsewhere) {
+  const auto good = rendered().opensm_conf;
+  for (const char* line : {"event_plugin_name libosmevil.so",
+                           "console local",
+                           "console socket",
+                           "console",
+                           "log_file /etc/passwd",
+                           "log_file /var/lib/muster-opensm/../x",
+                           "dump_files_dir /",
+                           "root_guid_file /etc/shadow",
+                           "partition_config_file partitions.conf",
+                           "guid 0x1",
+                           "guid 0x00000000000001010",
+                           "sm_priority 1 1",
+                           "sm_priority -1",
+                           "routing_engine file;x",
+                           "routing_engine ",
+                           "use_ucast_cache yes",
+                           " event_plugin_name x",
+                           "EVENT_PLUGIN_NAME x",
+                           "#log_file x",
+                           "log_flags 0xff"})
+    EXPECT_THAT(refusal("opensm.conf", good + line + "\n"), HasSubstr("line ")) << line;
+  EXPECT_THAT(refusal("opensm.conf", good + "routing_engine " + std::string(600, 'a') + "\n"),
+              HasSubstr("more than 500 bytes"));
+  EXPECT_THAT(refusal("opensm.conf", "console off\n"), HasSubstr("guid is missing"));
+}
+
+TEST(OpensmFiles, listsAreListsAndPartitionsAreRead) {
+  EXPECT_EQ(refusal("guid2lid", "0x0000000000000101 0x0001 0x0001\n"), "");
+  EXPECT_NE(refusal("guid2lid", "; rm\n"), "");
+  EXPECT_NE(refusal("root_guids", "0x1\n"), "");
+  EXPECT_NE(refusal("cn_guids", "0x0000000000000101 # x\n"), "");
+  // OpenSM answers a typo with a fabric that is open to all.
+  EXPECT_NE(refusal("partitions.conf", "Default=0x7fff: ALL=ful;\n"), "");
+  for (const char* name : {"", "osm-plugin.so", "../opensm.conf", "prefix-routes.conf"})
+    EXPECT_NE(refusal(name, ""), "") << name;
 }
 
 }  // namespace

@@ -112,6 +112,26 @@ TEST(RunApprovals, bindOnePlanAndNeverCountTheAuthor) {
   EXPECT_FALSE(isAgreed(run)) << "there is no plan";
 }
 
+/// An account is one person, whatever its provider calls it today; and the row remembers it.
+TEST(RunApprovals, countAnAccountOnce) {
+  const RunActor as_anna{"oidc:anna", "oidc", "", "anna", {"anna"}, "oidc:1"};
+  const RunActor as_zoe{"oidc:zoe", "oidc", "", "zoe", {"zoe"}, "oidc:1"};
+  const RunActor as_mia{"oidc:mia", "oidc", "", "mia", {"mia"}, "oidc:1"};
+  auto run = runWith(RunState::NeedsApproval);
+  run.approvals_needed = 1;
+  run.asked_by = as_anna;
+  run.approvals = {{as_zoe, {}, "h", false}};
+  EXPECT_FALSE(isAgreed(run)) << "the author, renamed";
+  EXPECT_FALSE(isAgreed(*runFromRecord(recordOf(run))));
+  run.asked_by = {"ben", "local", "", "", {}, ""};
+  EXPECT_TRUE(isAgreed(run));
+  run.approvals_needed = 2;
+  run.approvals.push_back({as_mia, {}, "h", false});
+  EXPECT_FALSE(isAgreed(run)) << "one account is one approval";
+  run.asked_by = {"token:t", "token", "", "carl", {"oidc:1"}, ""};
+  EXPECT_EQ(approvalsOf(run), 0u) << "the account has made the token of who asks";
+}
+
 TEST(RunApprovals, aConfirmationIsNoApproval) {
   auto run = runWith(RunState::NeedsApproval);
   run.apply.confirm = true;

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // What firmware and iPXE of known and unknown machines are told by dnsmasq, started by Netboot: on
 // the controller's own network, behind a relay, and beside another DHCP server.
+#include "base/io/daemon_server.h"
 #include "base/ip_address.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/networks.h"
 #include "inventory/model/profile.h"
+#include "provision/netboot/dnsmasq_check.h"
+#include "provision/netboot/dnsmasq_config.h"
 #include "tests/provision/dhcp_site.h"
+
+#include <sys/un.h>
+
+#include <csignal>
+#include <thread>
 
 namespace muster::provision {
 namespace {
@@ -51,8 +59,8 @@ TEST_F(DhcpTest, nodeWithSecureBootGetsShim) {
     return offer.file == "shimx64.efi" && offer.address == "10.20.1.1";
   }));
   EXPECT_EQ(offerTo("52:54:00:00:00:01", kHttpArch, false)->file,
-            "http://10.20.0.1:8080/boot/nothing")
-      << "the signed GRUB has no HTTP";
+            "http://10.20.0.1:8080/boot/medium.iso")
+      << "the signed GRUB has no HTTP; the medium brings it all";
   EXPECT_EQ(offerTo("52:54:00:00:00:02", 7, false)->file, "ipxe.efi") << "the others as before";
   netboot_.reset();
 }
@@ -67,8 +75,23 @@ TEST_F(DhcpTest, firmwareOfArm64GetsShimOfItsProcessor) {
   EXPECT_EQ(pxe->vendor_class, "");
   const auto http = offerTo("52:54:00:00:00:01", kHttpArm64, false);
   EXPECT_EQ(http->vendor_class, "HTTPClient") << "firmware drops an offer without it";
-  EXPECT_EQ(http->file, "http://10.20.0.1:8080/boot/nothing")
+  EXPECT_EQ(http->file, "http://10.20.0.1:8080/boot/medium.iso")
       << "the signed GRUB, loaded by HTTP, does not know where it came from";
+}
+
+TEST_F(DhcpTest, aNodeThatBootsByVirtualMediaGetsItsAddressAlone) {
+  ASSERT_TRUE(offerTo("52:54:00:00:00:01", 7, false)) << "dnsmasq is up, and takes a signal";
+  auto by_medium = cluster_;
+  by_medium.profiles.at("uefi").boot_source = inventory::BootSource::VirtualMedia;
+  ASSERT_TRUE(netboot_->follow(by_medium));
+  for (const auto& [arch, ipxe] :
+       {std::pair{7, false}, {7, true}, {11, false}, {16, false}, {19, false}}) {
+    EXPECT_TRUE(offerBecomes("52:54:00:00:00:01", arch, ipxe, [](const Offer& offer) {
+      return offer.file.empty() && offer.address == "10.20.1.1";
+    })) << arch;
+  }
+  EXPECT_EQ(offerTo("52:54:00:00:00:02", 7, false)->file, "ipxe.efi") << "the others as before";
+  netboot_.reset();
 }
 
 TEST_F(DhcpTest, nodesComeAndGoWhileDnsmasqRuns) {
@@ -320,6 +343,92 @@ TEST_F(ProxyTest, aBiosMachineBootsBesideTheForeignServer) {
   EXPECT_TRUE(kernel_wanted) << "its script did not come, or did not lead to the RAM OS: "
                              << io::readFile(folder_ / "console").value_or("")
                              << io::readFile(folder_ / "qemu.log").value_or("");
+}
+
+/// dnsmasq as its unit runs it, with the real check of its files.
+class NetbootUnit : public DhcpTest {
+ protected:
+  void SetUp() override {
+    DhcpTest::SetUp();
+    if (IsSkipped()) return;
+    netboot_->stop();
+    netboot_.reset();
+    unit_ = {"muster-dnsmasq", folder_ / "socket", folder_ / "own", ::geteuid()};
+    std::filesystem::create_directory(unit_.folder);
+    daemon_ = {
+        .name = "dnsmasq",
+        .command = {.program = "dnsmasq", .args = dnsmasqArguments(unit_.folder / kDnsmasqConf)},
+        .check =
+            [this](const std::string& name, const std::string& text) {
+              return checkDnsmasqFile(name, text, {unit_.folder, folder_.path()});
+            },
+        .needed = {kDnsmasqConf},
+        .first = {"dnsmasq.leases"},
+        .removed = {}};
+    serving_ = {.folder = unit_.folder, .asker = ::geteuid(), .idle = std::chrono::seconds(1)};
+    listening_ = io::Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, unit_.socket.c_str(), sizeof address.sun_path - 1);
+    ASSERT_EQ(::bind(listening_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
+              0);
+    ASSERT_EQ(::listen(listening_.get(), 4), 0);
+    // It has this thread's network.
+    server_ = std::jthread([this] { (void)io::serveDaemon(listening_.get(), daemon_, serving_); });
+    netboot_ = makeNetboot(cluster_, images_, gateway_, *processes_, io_.get_executor(), options());
+  }
+  NetbootOptions options() const {
+    NetbootOptions out{folder_ / "run", 8080, 8443, std::string(64, 'c'), folder_ / "hosts",
+                       folder_ / "tftp"};
+    out.dnsmasq_unit = unit_;
+    return out;
+  }
+
+  io::DaemonUnit unit_;
+  io::ServedDaemon daemon_;
+  io::DaemonServerOptions serving_;
+  io::Fd listening_;
+  std::jthread server_;  ///< ends when it has been idle
+};
+
+TEST_F(NetbootUnit, servesNodesByTheUnitFollowsTheInventoryAndEndsWithIt) {
+  const auto started = netboot_->start();
+  ASSERT_TRUE(started) << started.error().str();
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "run/dnsmasq.pid"))
+      << "another's process is nobody's to end by its number";
+  const auto& node = cluster_.nodes.front();
+  auto offer = offerTo(node.mac.str(), 0, false);
+  ASSERT_TRUE(offer);
+  EXPECT_EQ(offer->address, node.address.str());
+  EXPECT_TRUE(std::filesystem::exists(unit_.folder / "dnsmasq.leases"));
+
+  auto changed = cluster_;
+  changed.nodes.front().address = *Ipv4::parse("10.20.1.77");
+  const auto followed = netboot_->follow(changed);
+  ASSERT_TRUE(followed) << followed.error().str();
+  EXPECT_TRUE(offerBecomes(node.mac.str(), 0, false,
+                           [](const Offer& now) { return now.address == "10.20.1.77"; }));
+
+  // The next run of the same process goes on with it.
+  auto running = netboot_->release();
+  ASSERT_TRUE(running.child);
+  const auto pid = running.child->pid();
+  netboot_ = makeNetboot(changed, images_, gateway_, *processes_, io_.get_executor(), options());
+  const auto went_on = netboot_->goOn(std::move(running));
+  ASSERT_TRUE(went_on) << went_on.error().str();
+  EXPECT_EQ(::kill(pid, 0), 0);
+  EXPECT_TRUE(offerTo(node.mac.str(), 0, false));
+  netboot_->stop();
+  EXPECT_NE(::kill(pid, 0), 0) << "DHCP never lives on without its master";
+}
+
+TEST_F(NetbootUnit, leasesOfBeforeGoAlong) {
+  const std::string lease = "1999999999 02:00:00:00:00:09 10.20.9.9 other *\n";
+  ASSERT_TRUE(io::makeDirs(folder_ / "run"));
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "run/dnsmasq.leases", lease));
+  const auto started = netboot_->start();
+  ASSERT_TRUE(started) << started.error().str();
+  EXPECT_EQ(io::readFile(unit_.folder / "dnsmasq.leases").value_or(""), lease);
 }
 
 }  // namespace

@@ -15,10 +15,8 @@ using namespace std::chrono_literals;
 class SupervisorTest : public ::testing::Test {
  protected:
   SupervisorOptions quick() { return {"dnsmasq", 1ms, 1ms, 4, 600s}; }
-  io::Command command() {
-    io::Command c;
-    c.program = "dnsmasq";
-    return c;
+  Daemon daemon() {
+    return childDaemon(processes, {.program = "dnsmasq"}, folder / "log", folder / "pid");
   }
   template <class Condition>
   bool runUntil(Condition condition) {
@@ -31,8 +29,8 @@ class SupervisorTest : public ::testing::Test {
 };
 
 TEST_F(SupervisorTest, restartsWhatDiedAndGivesUpAfterTooMany) {
-  Supervisor supervisor(processes, io.get_executor(), quick());
-  ASSERT_TRUE(supervisor.start(command(), folder / "log", folder / "pid"));
+  Supervisor supervisor(io.get_executor(), quick());
+  ASSERT_TRUE(supervisor.start(daemon()));
   for (std::size_t n = 1; n <= 3; ++n) {
     ASSERT_TRUE(runUntil([&] { return processes.daemons.size() == n; }));
     EXPECT_EQ(supervisor.gaveUp(), std::nullopt);
@@ -47,9 +45,9 @@ TEST_F(SupervisorTest, restartsWhatDiedAndGivesUpAfterTooMany) {
 
 TEST_F(SupervisorTest, stopEndsItAndTheWatching) {
   {
-    Supervisor supervisor(processes, io.get_executor(), quick());
-    ASSERT_TRUE(supervisor.start(command(), folder / "log", folder / "pid"));
-    EXPECT_FALSE(supervisor.start(command(), folder / "log", folder / "pid")) << "one at a time";
+    Supervisor supervisor(io.get_executor(), quick());
+    ASSERT_TRUE(supervisor.start(daemon()));
+    EXPECT_FALSE(supervisor.start(daemon())) << "one at a time";
     io.run_one_for(5ms);
   }
   EXPECT_TRUE(processes.daemons[0]->terminated);
@@ -67,15 +65,23 @@ TEST_F(SupervisorTest, endsWhatAKilledControllerLeftBehind) {
   ASSERT_TRUE(orphan);
   const io::PidFile file{folder / "pid"};
   ASSERT_TRUE(file.write(*orphan));
-  Supervisor supervisor(processes, io.get_executor(), quick());
-  ASSERT_TRUE(supervisor.start(command(), folder / "log", folder / "pid"));
+  Supervisor supervisor(io.get_executor(), quick());
+  ASSERT_TRUE(supervisor.start(daemon()));
   EXPECT_NE(::kill(*orphan, 0), 0);
+}
+
+TEST_F(SupervisorTest, oneThatCannotOutliveItsControllerLeavesNoPid) {
+  auto unit = daemon();
+  unit.keeps_pid = false;
+  Supervisor supervisor(io.get_executor(), quick());
+  ASSERT_TRUE(supervisor.start(std::move(unit)));
+  EXPECT_FALSE(std::filesystem::exists(folder / "pid")) << "another's process is never signalled";
 }
 
 TEST_F(SupervisorTest, programThatCannotStartIsAnError) {
   processes.refuse_start = Error(ErrorCode::NotFound, "program dnsmasq is not installed");
-  Supervisor supervisor(processes, io.get_executor(), quick());
-  const auto started = supervisor.start(command(), folder / "log", folder / "pid");
+  Supervisor supervisor(io.get_executor(), quick());
+  const auto started = supervisor.start(daemon());
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().code(), ErrorCode::NotFound);
 }

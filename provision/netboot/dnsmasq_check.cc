@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "provision/netboot/dnsmasq_check.h"
+
+#include "base/printable.h"
+#include "provision/netboot/netboot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+
+namespace muster::provision {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxLines = 100'000;
+constexpr std::size_t kMaxInterfaceBytes = 15;  // IFNAMSIZ
+constexpr std::size_t kMaxLeaseDigits = 6;
+
+enum class Value {
+  None,       ///< the option stands alone
+  Exactly,    ///< one of `words`
+  Interface,  ///< a name of one
+  Count,
+  Text,         ///< DHCP's own: what a client is told, and which clients
+  OwnFile,      ///< the leases
+  SharedFolder  ///< below the folder that the service writes
+};
+
+struct Allowed {
+  std::string_view option;
+  Value value;
+  std::array<std::string_view, 2> words{};
+};
+
+constexpr std::array kAllowed{
+    Allowed{"port", Value::Exactly, {"0", "0"}},
+    Allowed{"no-resolv", Value::None},
+    Allowed{"no-hosts", Value::None},
+    Allowed{"pid-file", Value::Exactly, {"", ""}},
+    Allowed{"interface", Value::Interface},
+    Allowed{"except-interface", Value::Exactly, {"lo", "lo"}},
+    Allowed{"bind-interfaces", Value::None},
+    Allowed{"log-dhcp", Value::None},
+    Allowed{"user", Value::Exactly, {"dnsmasq", "dnsmasq"}},
+    Allowed{"enable-tftp", Value::None},
+    Allowed{"tftp-root", Value::SharedFolder},
+    Allowed{"tftp-unique-root", Value::Exactly, {"ip", "mac"}},
+    Allowed{"dhcp-authoritative", Value::None},
+    Allowed{"dhcp-leasefile", Value::OwnFile},
+    Allowed{"dhcp-hostsdir", Value::SharedFolder},
+    Allowed{"dhcp-lease-max", Value::Count},
+    Allowed{"dhcp-match", Value::Text},
+    Allowed{"dhcp-userclass", Value::Text},
+    Allowed{"dhcp-range", Value::Text},
+    Allowed{"dhcp-option", Value::Text},
+    Allowed{"dhcp-option-force", Value::Text},
+    Allowed{"dhcp-boot", Value::Text},
+    Allowed{"pxe-service", Value::Text},
+};
+/// Without them it would serve DNS, or every network of the host.
+constexpr std::array<std::string_view, 3> kNeeded{"port", "interface", "bind-interfaces"};
+
+bool isPlain(char c) { return c >= ' ' && c <= '~' && c != '\\'; }
+bool isDigit(char c) { return c >= '0' && c <= '9'; }
+bool isInterface(std::string_view name) {
+  return !name.empty() && name.size() <= kMaxInterfaceBytes &&
+         std::ranges::all_of(name, [](char c) {
+           return isDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                  std::string_view("._-@").find(c) != std::string_view::npos;
+         });
+}
+
+/// No way out of the folder by its name; what a link in it may lead to, the unit's sandbox says.
+bool isBelow(std::string_view value, const fs::path& folder) {
+  const fs::path path(value);
+  if (!path.is_absolute() || path.lexically_normal() != path || value.ends_with('/')) return false;
+  const auto rest = path.lexically_relative(folder);
+  return !rest.empty() && rest != "." && *rest.begin() != "..";
+}
+
+bool isFine(const Allowed& allowed, std::string_view value, const DnsmasqFolders& folders) {
+  switch (allowed.value) {
+    case Value::None:
+      return false;
+    case Value::Exactly:
+      return std::ranges::find(allowed.words, value) != allowed.words.end();
+    case Value::Interface:
+      return isInterface(value);
+    case Value::Count:
+      return !value.empty() && value.size() <= kMaxLeaseDigits &&
+             std::ranges::all_of(value, isDigit);
+    case Value::Text:
+      return !value.empty();
+    case Value::OwnFile:
+      return fs::path(value) == dnsmasqLeaseFile(folders.own);
+    case Value::SharedFolder:
+      return isBelow(value, folders.shared);
+  }
+  return false;
+}
+
+/// Calls `see` with each line and its number. Errors: InvalidInput
+template <class See>
+Result<void> eachLine(std::string_view text, See see) {
+  std::size_t number = 0;
+  const auto refuse = [&number](std::string_view why) {
+    return fail(ErrorCode::InvalidInput, fmt::format("line {}: {}", number, why));
+  };
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    const auto line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (++number > kMaxLines) return refuse("too many lines");
+    if (line.size() > kMaxDnsmasqLineBytes)
+      return refuse(fmt::format("more than {} bytes", kMaxDnsmasqLineBytes));
+    if (!std::ranges::all_of(line, isPlain)) return refuse("no plain text");
+    if (const std::string why = see(line); !why.empty()) return refuse(why);
+  }
+  return {};
+}
+
+Result<void> checkConfiguration(std::string_view text, const DnsmasqFolders& folders) {
+  std::set<std::string_view> seen;
+  TRY_OK(eachLine(text, [&](std::string_view line) -> std::string {
+    if (line.starts_with("# ")) return {};
+    const auto equals = line.find('=');
+    const auto option = line.substr(0, equals);
+    const auto allowed = std::ranges::find(kAllowed, option, &Allowed::option);
+    if (allowed == kAllowed.end())
+      return fmt::format("option \"{}\" is none that this unit takes", printable(option));
+    seen.insert(option);
+    if (equals == std::string_view::npos ? allowed->value == Value::None
+                                         : isFine(*allowed, line.substr(equals + 1), folders))
+      return {};
+    return fmt::format("option {} has a value that this unit does not take", option);
+  }));
+  for (const auto needed : kNeeded)
+    if (!seen.contains(needed))
+      return fail(ErrorCode::InvalidInput, fmt::format("option {} is missing", needed));
+  return {};
+}
+
+}  // namespace
+
+Result<void> checkDnsmasqFile(std::string_view name, std::string_view text,
+                              const DnsmasqFolders& folders) {
+  if (name == kDnsmasqConf) return checkConfiguration(text, folders);
+  if (name == dnsmasqLeaseFile("").string())
+    return eachLine(text, [](std::string_view) { return std::string(); });
+  return fail(ErrorCode::InvalidInput, "dnsmasq reads no such file");
+}
+
+}  // namespace muster::provision
