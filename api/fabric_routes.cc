@@ -11,10 +11,13 @@
 #include "fabric/discovery/discovery.h"
 #include "fabric/options.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/fabric_membership.h"
 #include "inventory/parse/hostlist.h"
 #include "validate/report/report.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 namespace muster::api {
@@ -22,11 +25,14 @@ namespace {
 
 using app::FabricCable;
 
+constexpr const char* kWhichFabric = "Its name; absent: the compute fabric";
 constexpr std::size_t kMostRepairs = 100;
 constexpr std::size_t kMaxEvidenceBytes = 64u << 20;
 
 struct Look {
   std::string name;
+  bool is_compute = true;
+  std::vector<std::string> names;  ///< of all that can be asked for
   app::FabricView view;
   std::optional<fabric::KeptReport> diff, health;
 };
@@ -34,10 +40,27 @@ struct Look {
 /// The declaration expanded, which takes a second for 16,384 HCAs: for one inventory once.
 struct KeptFabric {
   std::string digest;
-  std::string name;
   fabric::Topology topology;
   Kept<Look> look;
 };
+using KeptFabrics = std::map<std::string, KeptFabric>;  ///< by name, of this inventory alone
+
+/// Of several the main one where none is named.
+std::expected<const inventory::Fabric*, Problem> askedFabric(const inventory::Cluster& cluster,
+                                                             const Call& call) {
+  auto name = call.text("fabric");
+  if (cluster.fabrics.empty())
+    return std::unexpected(Problem(404, "not-found", "the inventory declares no fabric",
+                                   "declare one: docs/fabric.md"));
+  if (const auto managed = inventory::managedFabrics(cluster); name.empty() && !managed.empty())
+    name = managed.front()->name;
+  auto chosen = fabric::chosenFabric(cluster, name);
+  if (!chosen && chosen.error().code() == ErrorCode::NotFound)
+    return std::unexpected(
+        Problem(404, "not-found", chosen.error().text(), "GET /fabric names them under fabrics"));
+  if (!chosen) return std::unexpected(Problem(chosen.error()));
+  return *chosen;
+}
 
 /// One of a fabric that the inventory called otherwise then says nothing of this one.
 std::optional<fabric::KeptReport> reportOf(const std::filesystem::path& folder,
@@ -49,26 +72,28 @@ std::optional<fabric::KeptReport> reportOf(const std::filesystem::path& folder,
   return kept;
 }
 
-std::expected<const Look*, Problem> lookAt(SiteReader& reader, KeptFabric& kept) {
+std::expected<const Look*, Problem> lookAt(SiteReader& reader, const Call& call, KeptFabrics& all) {
   TRY(session, reader.session());
   const auto& cluster = session->cluster();
-  if (cluster.fabrics.empty())
-    return std::unexpected(Problem(404, "not-found", "the inventory declares no fabric",
-                                   "declare one: docs/fabric.md"));
+  TRY(fabric, askedFabric(cluster, call));
+  std::erase_if(all, [&](const auto& one) { return !cluster.fabrics.contains(one.first); });
+  auto& kept = all[fabric->name];
   if (const auto* known = kept.look.find(cluster.digest)) return known;
   const auto began = std::chrono::steady_clock::now();
   if (kept.digest != cluster.digest) {
-    TRY(fabric, fabric::onlyFabric(cluster));
     TRY(topology, fabric::declaredTopology(cluster, *fabric));
-    kept.name = fabric->name;
     kept.topology = std::move(topology);
     kept.digest = cluster.digest;
   }
-  const auto folder = app::fabricOptions(reader.options(), session->lab).run_folder;
-  Look out{kept.name,
+  const auto folder =
+      app::fabricOptions(reader.options(), session->lab, cluster, fabric->name).run_folder;
+  Look out{fabric->name,
+           fabric->purpose == inventory::FabricPurpose::Compute,
            {},
-           reportOf(folder, fabric::KeptReportKind::Diff, kept.name),
-           reportOf(folder, fabric::KeptReportKind::Health, kept.name)};
+           {},
+           reportOf(folder, fabric::KeptReportKind::Diff, fabric->name),
+           reportOf(folder, fabric::KeptReportKind::Health, fabric->name)};
+  for (const auto* each : inventory::managedFabrics(cluster)) out.names.push_back(each->name);
   out.view = app::fabricView(kept.topology, out.diff, out.health);
   return &kept.look.keep(cluster.digest, began, std::move(out));
 }
@@ -144,13 +169,14 @@ nlohmann::json cableJson(const FabricCable& cable) {
   return out;
 }
 
-Reply fabric(SiteReader& reader, const Call&, KeptFabric& kept) {
-  TRY(look, lookAt(reader, kept));
+Reply fabric(SiteReader& reader, const Call& call, KeptFabrics& kept) {
+  TRY(look, lookAt(reader, call, kept));
   auto levels = nlohmann::json::array();
   for (const auto& level : look->view.levels) levels.push_back(levelJson(level));
   const auto faulty = std::ranges::count_if(look->view.cables, &FabricCable::isFaulty);
   Answer out{200,
              {{"name", look->name},
+              {"fabrics", look->names},
               {"switches", look->view.switches},
               {"hcas", look->view.hcas},
               {"cables", look->view.cables.size()},
@@ -158,7 +184,8 @@ Reply fabric(SiteReader& reader, const Call&, KeptFabric& kept) {
               {"levels", std::move(levels)}}};
   if (look->diff) out.body["found"] = foundJson(*look->diff);
   if (look->health) out.body["health"] = healthJson(*look->health);
-  if (auto pairs = pairsJson(reader.options().state)) out.body["pairs"] = std::move(*pairs);
+  if (auto pairs = look->is_compute ? pairsJson(reader.options().state) : std::nullopt)
+    out.body["pairs"] = std::move(*pairs);
   return out;
 }
 
@@ -168,8 +195,8 @@ bool touches(const FabricCable& cable, const std::string& device) {
          fabric::hostOf(cable.a.node) == device || fabric::hostOf(cable.b.node) == device;
 }
 
-Reply cables(SiteReader& reader, const Call& call, KeptFabric& kept) {
-  TRY(look, lookAt(reader, kept));
+Reply cables(SiteReader& reader, const Call& call, KeptFabrics& kept) {
+  TRY(look, lookAt(reader, call, kept));
   const auto device = call.text("device");
   const bool only_faulty = call.flag("faulty");
   std::vector<nlohmann::json> items;
@@ -182,15 +209,15 @@ Reply cables(SiteReader& reader, const Call& call, KeptFabric& kept) {
 }  // namespace
 
 void addFabricRoutes(std::vector<ApiRoute>& routes) {
-  auto kept = std::make_shared<KeptFabric>();  // the routes' own, of the reader thread
+  auto kept = std::make_shared<KeptFabrics>();  // the routes' own, of the reader thread
   routes.push_back(
       {"GET",
        "/fabric",
        Verb::Look,
        Reach::Site,
-       "The fabric as declared, as found at the last look, and as measured",
+       "A fabric as declared, as found at the last look, and as measured",
        {},
-       {},
+       {{"fabric", Kind::Text, kWhichFabric}},
        {},
        refTo("Fabric"),
        200,
@@ -202,7 +229,8 @@ void addFabricRoutes(std::vector<ApiRoute>& routes) {
        Reach::Site,
        "Its cables, with what to do about each",
        {},
-       withPages({{"device", Kind::Text, "Only those of this switch, HCA or node"},
+       withPages({{"fabric", Kind::Text, kWhichFabric},
+                  {"device", Kind::Text, "Only those of this switch, HCA or node"},
                   {"faulty", Kind::Boolean, "true: only those that deviate or have errors"}}),
        {},
        listOf("Cable"),

@@ -135,6 +135,7 @@ Reply profiles(SiteReader& reader, const Call& call) {
                          {"gates", profile.gates},
                          {"pool", profile.pool},
                          {"fabric", profile.fabric}});
+    if (!profile.other_fabrics.empty()) items.back()["other_fabrics"] = profile.other_fabrics;
   }
   return answerOf(std::move(items), groups.as_of);
 }

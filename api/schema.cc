@@ -311,6 +311,7 @@ void addFabric(json& out) {
                               {"hints", kTexts}});
   const auto pairs = object({{"title", kText}, {"names", kTexts}, {"shares", arrayOf(kNumber)}});
   out["Fabric"] = object({{"name", kText},
+                          {"fabrics", kTexts},
                           {"switches", kCount},
                           {"hcas", kCount},
                           {"cables", kCount},
@@ -425,7 +426,8 @@ json makeSchemas() {
                          {"firmware", kText},
                          {"gates", kTexts},
                          {"pool", kText},
-                         {"fabric", kText}})},
+                         {"fabric", kText},
+                         {"other_fabrics", kTexts, kOptional}})},
       {"Rollout", rollout()},
       {"Inventory", inventory()},
       {"Image", image()},

@@ -97,6 +97,7 @@ namespace {
 constexpr auto kReadLimit = 10min;
 constexpr auto kPowerLimit = 15min;
 constexpr auto kBootLimit = 5min;
+constexpr auto kMediaLimit = 10min;  // several requests, and a drive that takes its time
 constexpr auto kUploadLimit = 2h;
 constexpr auto kResetLimit = 20min;
 constexpr auto kRollBackLimit = 30min;
@@ -195,11 +196,11 @@ class ArbitratedBmc final : public Bmc {
   Async<std::vector<VirtualMedium>> virtualMedia() override {
     return reading("reading virtual media", driver_->virtualMedia());
   }
-  Async<void> insertMedia(std::string url) override {
-    return writing(kBootLimit, "inserting virtual media", driver_->insertMedia(std::move(url)));
+  Async<VirtualMedium> insertMedia(std::vector<std::string> urls) override {
+    return writing(kMediaLimit, "inserting virtual media", driver_->insertMedia(std::move(urls)));
   }
-  Async<void> ejectMedia() override {
-    return writing(kBootLimit, "ejecting virtual media", driver_->ejectMedia());
+  Async<void> ejectMedia(std::string drive) override {
+    return writing(kMediaLimit, "ejecting virtual media", driver_->ejectMedia(std::move(drive)));
   }
   Async<BootOrder> bootOrder() override {
     return reading("reading the boot order", driver_->bootOrder());

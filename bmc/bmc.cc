@@ -51,11 +51,11 @@ Async<std::vector<VirtualMedium>> Boot::virtualMedia() {
   co_return fail(ErrorCode::NotFound, address() + " offers no virtual CD");
 }
 
-Async<void> Boot::insertMedia(std::string) {
+Async<VirtualMedium> Boot::insertMedia(std::vector<std::string>) {
   co_return fail(ErrorCode::NotFound, address() + " offers no virtual CD");
 }
 
-Async<void> Boot::ejectMedia() {
+Async<void> Boot::ejectMedia(std::string) {
   co_return fail(ErrorCode::NotFound, address() + " offers no virtual CD");
 }
 

@@ -45,10 +45,12 @@ class CompositeBmc : public Bmc {
   Async<bool> locateLed() override { return roles_.power.locateLed(); }
   Async<void> setLocateLed(bool on) override { return roles_.power.setLocateLed(on); }
   Async<std::vector<VirtualMedium>> virtualMedia() override { return roles_.boot.virtualMedia(); }
-  Async<void> insertMedia(std::string url) override {
-    return roles_.boot.insertMedia(std::move(url));
+  Async<VirtualMedium> insertMedia(std::vector<std::string> urls) override {
+    return roles_.boot.insertMedia(std::move(urls));
   }
-  Async<void> ejectMedia() override { return roles_.boot.ejectMedia(); }
+  Async<void> ejectMedia(std::string drive) override {
+    return roles_.boot.ejectMedia(std::move(drive));
+  }
   Async<BootOrder> bootOrder() override { return roles_.boot.bootOrder(); }
   Async<void> setBootOrder(std::vector<std::string> references) override {
     return roles_.boot.setBootOrder(std::move(references));

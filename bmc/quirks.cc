@@ -116,15 +116,19 @@ constexpr std::array kRows = {
     QuirkRow{.vendor = "nvidia*",
              .model = "*DGX*H100*",
              .version = "*",
-             .source = "AMI on DGX H100: writes go to the settings object with If-Match; inventory "
-                       "of 66 members is slow, 180 s; motherboard packages want an "
-                       "empty UpdateParameters, those of the GPU tray name HGX_0 (nvfwupd, "
-                       "dgx_rftarget.py); $expand drops required fields; roots of trust copy by "
-                       "themselves but for EROT_BMC_0 and EROT_BIOS_0; BootOrder is written with "
-                       "If-None-Match (libredfish nvidia_viking.rs)",
+             .source =
+                 "AMI on DGX H100: writes go to the settings object with If-Match; inventory "
+                 "of 66 members is slow, 180 s; motherboard packages want an "
+                 "empty UpdateParameters, those of the GPU tray name HGX_0 (nvfwupd, "
+                 "dgx_rftarget.py); $expand drops required fields; roots of trust copy by "
+                 "themselves but for EROT_BMC_0 and EROT_BIOS_0; BootOrder is written with "
+                 "If-None-Match (libredfish nvidia_viking.rs); InsertMedia wants UserName and "
+                 "Password, whatever they are (OpenStack's sushy, virtual_media.py, bug "
+                 "2071945)",
              .boot_override_on_settings = true,
              .boot_order_if_none_match = true,
              .send_targets = false,
+             .media_user = "none",
              .manager_reset = "ForceRestart",
              .off_on_pause = 10s,
              .stabilize_gap = 30s,
@@ -143,7 +147,9 @@ constexpr std::array kRows = {
              .model = "*",
              .version = "*",
              .source = "bmcweb: TaskState Stopping for a staged image, for 5 h; SimpleUpdate "
-                       "refuses every scheme; Links.ActiveSoftwareImage of the manager can be set",
+                       "refuses every scheme; Links.ActiveSoftwareImage of the manager can be set; "
+                       "InsertMedia knows smb and https only (virtual_media.hpp)",
+             .media_schemes = "https smb",
              .update = UpdateMethod::Multipart,
              .rollback = RollbackMethod::ActiveImage,
              .staged_state = "Stopping",
@@ -195,6 +201,8 @@ void apply(const QuirkRow& row, Quirks& quirks) {
   if (row.keeps_finished_tasks) quirks.keeps_finished_tasks = *row.keeps_finished_tasks;
   if (row.send_targets) quirks.send_targets = *row.send_targets;
   if (row.apply_time) quirks.apply_time = *row.apply_time;
+  if (row.media_schemes) quirks.media_schemes = *row.media_schemes;
+  if (row.media_user) quirks.media_user = *row.media_user;
   if (row.inventory_key) quirks.inventory_key = *row.inventory_key;
   if (row.manager_reset) quirks.manager_reset = *row.manager_reset;
   if (row.off_on_pause) quirks.off_on_pause = *row.off_on_pause;

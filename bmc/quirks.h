@@ -75,7 +75,11 @@ struct Quirks {
       false;                              ///< PATCH @Redfish.Settings' object instead of the system
   bool boot_mode = true;                  ///< BootSourceOverrideMode is sent
   bool boot_order_if_none_match = false;  ///< BootOrder is written with If-None-Match
-  bool lit_is_idle = false;               ///< IndicatorLED: Lit is normal, Blinking locates
+  std::string media_schemes;  ///< of URLs that its virtual CD reads, divided by blanks; empty: what
+                              ///< the drive lists, else any
+  std::string media_user;     ///< UserName and Password that inserting an image wants though the
+                              ///< server asks for none; empty: they are not sent
+  bool lit_is_idle = false;   ///< IndicatorLED: Lit is normal, Blinking locates
   bool keeps_finished_tasks = true;
   bool send_targets = true;  ///< UpdateParameters names the component
   TrayTarget tray;           ///< named in UpdateParameters whatever send_targets says
@@ -129,7 +133,7 @@ struct QuirkRow {
   std::string_view source;   ///< where this is known from
   std::optional<bool> boot_override_on_settings = {}, boot_mode = {}, boot_order_if_none_match = {},
                       lit_is_idle = {}, keeps_finished_tasks = {}, send_targets = {};
-  std::optional<std::string_view> apply_time = {};
+  std::optional<std::string_view> apply_time = {}, media_schemes = {}, media_user = {};
   std::optional<InventoryKey> inventory_key = {};
   std::optional<std::string_view> manager_reset = {};
   std::optional<std::chrono::milliseconds> off_on_pause = {}, stabilize_gap = {},

@@ -23,7 +23,7 @@ namespace muster::bmc {
 
 enum class PowerState { Unknown, Off, On };
 enum class PowerAction { On, ForceOff, GracefulShutdown, ForceRestart };
-enum class BootTarget { None, Pxe, Disk, UefiHttp, Cd };  ///< Cd: virtual media too
+enum class BootTarget { None, Pxe, Disk, UefiHttp, Cd, Usb };  ///< Cd, Usb: virtual media too
 
 /// What the machine boots from instead of its own order.
 struct BootOverride {
@@ -39,10 +39,11 @@ struct BootOption {
   BootTarget starts_from = BootTarget::None;  ///< None: something else, or nobody knows
   std::string mac;                            ///< of the NIC; "": no NIC, or it does not say
 };
-/// A drive of virtual media that takes a CD's image.
+/// A drive of virtual media that takes a CD's image or, where the BMC has none, a USB stick's.
 struct VirtualMedium {
   std::string id, image;  ///< image: as the BMC shows it
   bool inserted = false;
+  BootTarget boots_by = BootTarget::Cd;  ///< how a machine is told to start from it: Cd, Usb
 };
 struct BootOrder {
   std::vector<BootOption> options;       ///< in the order in which they are tried
@@ -235,11 +236,12 @@ class Boot {
   virtual Async<void> setBootOrder(std::vector<std::string> references);
   /// Errors: NotFound (this BMC has no virtual CD)
   virtual Async<std::vector<VirtualMedium>> virtualMedia();
-  /// The BMC reads the image by `url` for as long as it is inserted. Errors: NotFound, Conflict (no
-  /// drive is free), InvalidInput (it cannot read such a URL)
-  virtual Async<void> insertMedia(std::string url);
-  /// Every virtual CD. Errors: NotFound
-  virtual Async<void> ejectMedia();
+  /// The BMC reads the image by one of `urls`, the first that it takes, for as long as it is
+  /// inserted. Answers the drive. Errors: NotFound, Conflict (no drive is free), InvalidInput (it
+  /// reads by none of them)
+  virtual Async<VirtualMedium> insertMedia(std::vector<std::string> urls);
+  /// `drive`: the id of one; empty: every one that holds an image. Errors: NotFound
+  virtual Async<void> ejectMedia(std::string drive);
 };
 
 class Bios {

@@ -89,7 +89,7 @@ std::string lint(const Picture& now) {
 }  // namespace
 
 Async<Outcome> FabricActing::act(FacetRef facet, ActContext& context) {
-  const auto name = facet.facet.str();
+  const auto name = baseOf(facet.facet.str());
   if (inspection_.managerIsExternal() && (name == kSm || name == kPartitions)) {
     co_return co_await actExternal(std::move(facet), context);
   }
@@ -123,8 +123,9 @@ Async<Outcome> FabricActing::actStandby(FacetRef facet, ActContext& context) {
 /// Another's subnet manager is changed by its owner: says what is wrong with it.
 Async<Outcome> FabricActing::actExternal(FacetRef facet, ActContext& context) {
   CO_TRY(now, co_await inspection_.picture(std::chrono::milliseconds(0)));
-  CO_TRY(problem, co_await (facet.facet.str() == kSm ? inspection_.smProblem(*now)
-                                                     : inspection_.partitionsProblem(*now)));
+  CO_TRY(problem,
+         co_await (baseOf(facet.facet.str()) == kSm ? inspection_.smProblem(*now)
+                                                    : inspection_.partitionsProblem(*now)));
   if (problem.empty()) co_return Done{};
   context.finding({facet, Severity::Error, problem, {}, std::string(kExternalHelp), clock_.now()});
   co_return Blocked{fmt::format("{}; {}", problem, kExternalHelp)};
@@ -136,7 +137,8 @@ Async<Outcome> FabricActing::actSm(FacetRef facet, ActContext& context) {
   if (now->sm_guid.empty())
     co_return Blocked{fmt::format(
         "{} was never seen at its declared port, so the subnet manager has no place: {}",
-        kControllerHca, repairs(now->deviations))};
+        inspection_.seat(), repairs(now->deviations))};
+  if (!inspection_.noOpensm().empty()) co_return Blocked{inspection_.noOpensm()};
   if (auto wrong = lint(*now); !wrong.empty()) co_return Blocked{wrong};
   if (auto rival = manager_.rival(); !rival.empty()) co_return Blocked{rival};
   if (!manager_.pid() || !manager_.startedWith(now->files)) {

@@ -20,12 +20,20 @@
 #include "inventory/model/fwd.h"
 #include "lifecycle/model/phase.h"
 
+#include <functional>
 #include <memory>
+#include <string>
 
 namespace muster::fabric {
 
+/// `fabric`: its name; empty: the only one.
 std::unique_ptr<lifecycle::Phase> makeFabricPhase(const inventory::Cluster& cluster,
                                                   io::ProcessRunner& processes, Clock& clock,
-                                                  FabricOptions options);
+                                                  FabricOptions options,
+                                                  const std::string& fabric = {});
+/// One phase for all InfiniBand fabrics that are managed. `options` of each.
+std::unique_ptr<lifecycle::Phase> makeFabricPhases(
+    const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock,
+    const std::function<FabricOptions(const std::string& fabric)>& options);
 
 }  // namespace muster::fabric

@@ -23,8 +23,10 @@ namespace muster::fabric {
 Async<Topology> discover(io::ProcessRunner& processes, FabricOptions options);
 
 /// The same with the names of the declaration, where devices were recognized (recognition.h).
-/// Errors: InvalidInput (the declaration cannot be)
-Result<Topology> withDeclaredNames(const inventory::Cluster& cluster, Topology found);
+/// `fabric`: its name; empty: the only one, here and below. Errors: InvalidInput (the declaration
+/// cannot be), NotFound
+Result<Topology> withDeclaredNames(const inventory::Cluster& cluster, Topology found,
+                                   const std::string& fabric = {});
 
 /// What `muster fabric diff` shows.
 struct DiffReport {
@@ -41,15 +43,16 @@ struct DiffReport {
   }
 };
 Async<DiffReport> diff(const inventory::Cluster& cluster, io::ProcessRunner& processes,
-                       FabricOptions options);
+                       FabricOptions options, std::string fabric = {});
 /// The same, but for the switches' firmware, with what ibnetdiscover or iblinkinfo printed
 /// elsewhere; that it printed nothing on stderr is the caller's word.
-DiffReport diff(const inventory::Cluster& cluster, std::string_view found_text);
+DiffReport diff(const inventory::Cluster& cluster, std::string_view found_text,
+                const std::string& fabric = {});
 /// Looks again and again, `pause` after each; tells the first report and each that differs from the
 /// one before. Ends when `tell` answers false.
 Async<void> watch(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock,
                   FabricOptions options, std::chrono::milliseconds pause,
-                  std::function<bool(const DiffReport&)> tell);
+                  std::function<bool(const DiffReport&)> tell, std::string fabric = {});
 std::string toText(const DiffReport& report);
 std::string toJson(const DiffReport& report);
 

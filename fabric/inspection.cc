@@ -24,8 +24,8 @@ constexpr std::chrono::seconds kLeastRouteAge{5};
 constexpr int kRouteShare = 10;  // reading tables takes at most a tenth of the time
 constexpr std::chrono::minutes kExternalRouteAge{10};  // another's sweeps are not seen
 
-Result<Declared> declaredFabric(const inventory::Cluster& cluster) {
-  TRY(fabric, onlyFabric(cluster));
+Result<Declared> declaredFabric(const inventory::Cluster& cluster, const std::string& name) {
+  TRY(fabric, chosenFabric(cluster, name));
   TRY_OK(checkSubnetManagers(*fabric));
   TRY(topology, declaredTopology(cluster, *fabric));
   TRY(partitions, declaredPartitions(cluster, *fabric, topology));
@@ -72,14 +72,15 @@ std::string repairs(const std::vector<Deviation>& deviations) {
 }
 
 FabricInspection::FabricInspection(const inventory::Cluster& cluster, io::ProcessRunner& processes,
-                                   Clock& clock, FabricOptions options)
+                                   Clock& clock, FabricOptions options, const std::string& fabric)
     : cluster_(cluster),
       clock_(clock),
       options_(absolute(std::move(options))),
       tools_(processes, options_),
-      manager_(processes, tools_, options_.run_folder, options_.opensm_unit),
+      manager_(processes, tools_, options_.run_folder, options_.opensm_unit,
+               options_.other_folders),
       discovery_(tools_, manager_, clock),
-      declared_(declaredFabric(cluster)) {}
+      declared_(declaredFabric(cluster, fabric)) {}
 
 Async<SharedPicture> FabricInspection::picture(std::chrono::milliseconds max_age) {
   if (clock_.steady() - last_at_ < max_age) {
@@ -113,8 +114,7 @@ Async<SharedPicture> FabricInspection::picture(std::chrono::milliseconds max_age
     last_ = now;
     co_return now;
   }
-  if (auto own = known.hcas.find(std::string(kControllerHca)); own != known.hcas.end())
-    now->sm_guid = own->second;
+  if (auto own = known.hcas.find(seat()); own != known.hcas.end()) now->sm_guid = own->second;
   now->files = renderSm(*declared_->fabric, declared_->topology, declared_->partitions, known,
                         {now->sm_guid, manager_.servedFolder(), 0});
   last_ = now;
@@ -203,8 +203,9 @@ Async<std::string> FabricInspection::smProblem(const Picture& now) {
     co_return co_await externalSmProblem(now);
   }
   if (now.sm_guid.empty())
-    co_return fmt::format("{} was never seen at its declared port; {}", kControllerHca,
+    co_return fmt::format("{} was never seen at its declared port; {}", seat(),
                           repairs(now.deviations));
+  if (!options_.no_opensm.empty()) co_return options_.no_opensm;
   if (auto rival = manager_.rival(); !rival.empty()) co_return rival;
   if (!manager_.pid()) co_return "opensm does not run";
   if (!manager_.startedWith(now.files)) co_return "opensm runs with another configuration";
@@ -311,7 +312,7 @@ Async<std::string> FabricInspection::strangeManager(const Picture& now) {
 
 Async<std::string> FabricInspection::standbyProblem(const Picture& now) {
   for (const auto& hca : managerHcas(cluster_, *declared_->fabric)) {
-    if (hca == kControllerHca) continue;
+    if (hca == seat()) continue;
     auto device = now.found.devices.find(hca);
     if (device == now.found.devices.end())
       co_return fmt::format("the standby's HCA {} is not seen", hca);
@@ -384,7 +385,7 @@ Async<std::string> FabricInspection::partitionsProblem(Picture& now) {
 std::string FabricInspection::ownPartitionsProblem(Picture& now) const {
   if (!manager_.pid()) return "no subnet manager";
   if (!manager_.partitionsAre(now.files)) return "partitions.conf is not the declared one";
-  auto own = now.found.devices.find(std::string(kControllerHca));
+  auto own = now.found.devices.find(seat());
   if (own == now.found.devices.end() || own->second.addresses[1].lid == 0)
     return "the subnet manager has assigned no LIDs yet";
   if (manager_.log().partitions_refused)

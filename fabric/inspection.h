@@ -4,6 +4,7 @@
 #pragma once
 
 #include "fabric/discovery/discovery.h"
+#include "fabric/facets.h"
 #include "inventory/model/fabric.h"
 #include "lifecycle/model/finding.h"
 
@@ -12,9 +13,6 @@
 
 namespace muster::fabric {
 
-inline constexpr std::string_view kSm = "fabric.sm", kPartitions = "fabric.partitions",
-                                  kLinks = "fabric.links", kPorts = "fabric.ports",
-                                  kStandby = "fabric.standby";
 inline constexpr std::chrono::milliseconds kFresh{
     5000};  ///< one observation of all nodes shares a discovery
 inline constexpr std::chrono::seconds kSmSettle{60};  ///< 16,384 HCAs take 52 s to SUBNET UP
@@ -53,12 +51,19 @@ std::string repairs(const std::vector<Deviation>& deviations);
 
 class FabricInspection {
  public:
+  /// `fabric`: its name; empty: the only one.
   FabricInspection(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock,
-                   FabricOptions options);
+                   FabricOptions options, const std::string& fabric = {});
   FabricInspection(const FabricInspection&) = delete;
 
   /// Errors: InvalidInput (the declaration cannot be)
   const Result<Declared>& declared() const { return declared_; }
+  /// The controller's HCA on this fabric.
+  std::string seat() const {
+    return declared_ ? controllerHca(*declared_->fabric) : std::string(kControllerHca);
+  }
+  /// Why muster can run no OpenSM here; empty: it can.
+  const std::string& noOpensm() const { return options_.no_opensm; }
   SubnetManager& manager() { return manager_; }
   const SubnetManager& manager() const { return manager_; }
 
@@ -94,6 +99,7 @@ class FabricInspection {
   /// opensm.conf names the folder, and opensm has a working folder of its own.
   static FabricOptions absolute(FabricOptions options) {
     options.run_folder = std::filesystem::absolute(options.run_folder);
+    for (auto& folder : options.other_folders) folder = std::filesystem::absolute(folder);
     return options;
   }
   /// For who asks what was seen (kept_report.h); what cannot be kept is logged.

@@ -173,10 +173,13 @@ std::optional<ServiceFiles> managerFiles(const inventory::Cluster& cluster,
   return std::nullopt;
 }
 
-ServiceFiles roceFiles(const inventory::Profile& profile, const inventory::Fabric& fabric) {
+ServiceFiles roceFiles(const inventory::Profile& profile,
+                       const std::vector<const inventory::Fabric*>& fabrics) {
+  std::string script;
+  for (const auto* fabric : fabrics)  // each is whole, so they may follow each other
+    script += roceHostScript(*fabric->roce, rdmaDevices(profile, *fabric));
   return {"roce",
-          {{"roce.sh", roceHostScript(*fabric.roce, rdmaDevices(profile, fabric))},
-           {"muster-roce.service", std::string(kRoceUnit)}}};
+          {{"roce.sh", std::move(script)}, {"muster-roce.service", std::string(kRoceUnit)}}};
 }
 
 Result<ServiceFiles> opensmFiles(const inventory::Cluster& cluster, const inventory::Fabric& fabric,

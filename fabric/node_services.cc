@@ -6,12 +6,13 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "fabric/discovery/discovery.h"
-#include "fabric/phase.h"
+#include "fabric/facets.h"
 #include "fabric/roce/roce_paths.h"
 #include "fabric/topology/topology.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/drivers.h"
 #include "inventory/model/fabric.h"
+#include "inventory/model/fabric_membership.h"
 #include "inventory/model/profile.h"
 #include "lifecycle/model/fact_source.h"
 #include "wire/task_params.h"
@@ -57,12 +58,12 @@ std::string firstOf(const std::vector<std::string>& texts) {
 class NodeServicesPhase final : public lifecycle::Phase {
  public:
   NodeServicesPhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, Clock& clock,
-                    FabricOptions options)
+                    FabricOptionsOf options_of)
       : cluster_(cluster),
         agents_(agents),
         clock_(clock),
-        options_(std::move(options)),
-        declared_(declaredOf(cluster)) {}
+        options_of_(std::move(options_of)),
+        declared_(allDeclared(cluster)) {}
 
   std::string_view name() const override { return "fabric-nodes"; }
   std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject,
@@ -79,22 +80,50 @@ class NodeServicesPhase final : public lifecycle::Phase {
     Topology topology;
     PartitionRules partitions;
   };
-  static Result<Declaration> declaredOf(const inventory::Cluster& cluster) {
-    TRY(fabric, onlyFabric(cluster));
-    TRY(topology, declaredTopology(cluster, *fabric));
-    TRY(partitions, declaredPartitions(cluster, *fabric, topology));
-    return Declaration{fabric, std::move(topology), std::move(partitions)};
+  static Result<Declaration> declaredOf(const inventory::Cluster& cluster,
+                                        const inventory::Fabric& fabric) {
+    TRY(topology, declaredTopology(cluster, fabric));
+    TRY(partitions, declaredPartitions(cluster, fabric, topology));
+    return Declaration{&fabric, std::move(topology), std::move(partitions)};
+  }
+  static std::map<std::string, Result<Declaration>> allDeclared(const inventory::Cluster& cluster) {
+    std::map<std::string, Result<Declaration>> out;
+    for (const auto* fabric : inventory::managedFabrics(cluster))
+      out.emplace(fabric->name, declaredOf(cluster, *fabric));
+    return out;
   }
 
-  bool isStandby(const inventory::Node& node) const {
-    if (!declared_) return false;
-    const auto& managers = declared_->fabric->subnet_managers;
+  /// The fabric that the node stands by for; null: none.
+  const Declaration* standsByFor(const inventory::Node& node) const {
+    for (const auto& [name, declared] : declared_)
+      if (declared && isStandbyOf(*declared->fabric, node)) return &*declared;
+    return nullptr;
+  }
+  static bool isStandbyOf(const inventory::Fabric& fabric, const inventory::Node& node) {
+    const auto& managers = fabric.subnet_managers;
     return std::find(managers.begin(), managers.end(), node.name.str()) != managers.end();
   }
-  /// Also where the declaration has an error: gates wait for the facet.
-  bool hasRoce(const inventory::Node& node) const {
-    const auto fabric = cluster_.fabrics.find(cluster_.profileOf(node).fabric);
-    return fabric != cluster_.fabrics.end() && fabric->second.roce;
+  /// RoCE fabrics of the node, also those whose declaration has an error: gates wait for the facet.
+  std::vector<std::string> roceFabrics(const inventory::Node& node) const {
+    std::vector<std::string> out;
+    for (auto& name : inventory::fabricsOf(cluster_.profileOf(node)))
+      if (const auto fabric = cluster_.fabrics.find(name);
+          fabric != cluster_.fabrics.end() && fabric->second.roce)
+        out.push_back(std::move(name));
+    return out;
+  }
+  /// The same expanded. Errors: InvalidInput (one of them cannot be)
+  Result<std::vector<const Declaration*>> roceDeclared(const inventory::Node& node) const {
+    std::vector<const Declaration*> out;
+    for (const auto& name : roceFabrics(node)) {
+      const auto declared = declared_.find(name);
+      if (declared == declared_.end())
+        return fail(ErrorCode::InvalidInput,
+                    fmt::format("no node is on the fabric {}: nothing of it is checked", name));
+      if (!declared->second) return fail(declared->second.error());
+      out.push_back(&*declared->second);
+    }
+    return out;
   }
   std::vector<std::string_view> facetsOf(const inventory::Node& node) const;
   /// What the fact must be.
@@ -120,8 +149,8 @@ class NodeServicesPhase final : public lifecycle::Phase {
   const inventory::Cluster& cluster_;
   gateway::AgentGateway& agents_;
   Clock& clock_;
-  const FabricOptions options_;
-  const Result<Declaration> declared_;
+  const FabricOptionsOf options_of_;
+  const std::map<std::string, Result<Declaration>> declared_;
   RocePaths ways_;
 };
 
@@ -134,15 +163,15 @@ std::string serviceOf(std::string_view facet) {
 
 std::vector<std::string_view> NodeServicesPhase::facetsOf(const inventory::Node& node) const {
   std::vector<std::string_view> out;
-  if (isStandby(node)) out.push_back(kOpensm);
-  if (hasRoce(node)) out.push_back(kRoce);
+  if (standsByFor(node)) out.push_back(kOpensm);
+  if (!roceFabrics(node).empty()) out.push_back(kRoce);
   if (managerFiles(cluster_, cluster_.profileOf(node))) out.push_back(kManager);
   if (domainOf(cluster_, node.name)) out.insert(out.end(), {kImex, kNvlink});
   return out;
 }
 
 std::string NodeServicesPhase::wanted(std::string_view facet, const inventory::Node& node) const {
-  if (facet == kRoce) return std::string(declared_ ? kAsDeclared : kInvalid);
+  if (facet == kRoce) return std::string(roceDeclared(node) ? kAsDeclared : kInvalid);
   if (facet == kNvlink)
     return fmt::format("{}:{}", kOneDomain, domainOf(cluster_, node.name)->name);
   if (facet == kManager)
@@ -154,21 +183,28 @@ std::string NodeServicesPhase::wanted(std::string_view facet, const inventory::N
                     : std::string(kInvalid);
   }
   // Before anything is discovered no GUID is known: what is declared names it.
+  const auto& declared = *standsByFor(node);
   return "standby:" +
-         shortened(io::sha256Hex(declaredSmDigest(*declared_->fabric, declared_->topology) +
-                                 tablesDigest(declared_->partitions, declared_->topology)));
+         shortened(io::sha256Hex(declaredSmDigest(*declared.fabric, declared.topology) +
+                                 tablesDigest(declared.partitions, declared.topology)));
 }
 
 Result<ServiceFiles> NodeServicesPhase::files(std::string_view facet,
                                               const inventory::Node& node) const {
   if (facet == kImex) return imexFiles(cluster_, *domainOf(cluster_, node.name));
   if (facet == kManager) return *managerFiles(cluster_, cluster_.profileOf(node));
-  if (!declared_) return fail(declared_.error());
-  if (facet == kRoce) return roceFiles(cluster_.profileOf(node), *declared_->fabric);
-  const auto run = options_.run_folder;
-  const auto known = KnownGuids::fromJson(io::readFile(run / "guids.json").value_or(""));
-  return opensmFiles(cluster_, *declared_->fabric, declared_->topology, known, node.name.str(),
-                     io::readFile(options_.opensmFolder() / "guid2lid").value_or(""));
+  if (facet == kRoce) {
+    TRY(declared, roceDeclared(node));
+    std::vector<const inventory::Fabric*> fabrics;
+    for (const auto* each : declared) fabrics.push_back(each->fabric);
+    return roceFiles(cluster_.profileOf(node), fabrics);
+  }
+  const auto& declared = *standsByFor(node);
+  const auto options = options_of_(declared.fabric->name);
+  const auto known =
+      KnownGuids::fromJson(io::readFile(options.run_folder / "guids.json").value_or(""));
+  return opensmFiles(cluster_, *declared.fabric, declared.topology, known, node.name.str(),
+                     io::readFile(options.opensmFolder() / "guid2lid").value_or(""));
 }
 
 std::vector<Goal> NodeServicesPhase::goals(const inventory::Cluster& cluster,
@@ -186,14 +222,17 @@ std::vector<Goal> NodeServicesPhase::goals(const inventory::Cluster& cluster,
     if (facet == kNvlink) goal.deadline = kDomainDeadline;
     goal.disruption = facet == kOpensm || facet == kNvlink ? Disruption::None : Disruption::Drain;
     if (facet == kOpensm) {
-      goal.needs.push_back({Subject::cluster(), facetName(kPartitions)});
-      goal.why = fmt::format("fabric {} declares a subnet manager on {}", declared_->fabric->name,
-                             subject.str());
+      const auto& fabric = *standsByFor(*node)->fabric;
+      goal.needs.push_back({Subject::cluster(),
+                            FacetName(std::string(kPartitions) + facetSuffix(cluster_, fabric))});
+      goal.why =
+          fmt::format("fabric {} declares a subnet manager on {}", fabric.name, subject.str());
     } else if (facet == kRoce) {
       if (const auto* fact = facts.find(subject, goal.facet.facet);
           fact && fact->evidence == kElsewhere)
         goal.disruption = Disruption::None;
-      goal.why = fmt::format("fabric {} declares RoCE QoS settings", profile.fabric);
+      goal.why =
+          fmt::format("fabric {} declares RoCE QoS settings", fmt::join(roceFabrics(*node), ", "));
     } else if (facet == kManager) {
       goal.why =
           fmt::format("a driver of profile {} declares keys of fabricmanager.cfg", profile.name);
@@ -267,8 +306,14 @@ std::string NodeServicesPhase::seen(std::string_view facet, const inventory::Nod
 Result<std::vector<RoceProblem>> NodeServicesPhase::roceFound(
     const inventory::Node& node, const std::map<std::string, std::string>& probes) const {
   const auto marking = probes.find("roce.marking");
-  TRY(found, roceFindings(cluster_, *declared_->fabric, declared_->topology, node,
+  TRY(declared, roceDeclared(node));
+  std::vector<RoceProblem> found;
+  for (const auto* each : declared) {
+    TRY(own, roceFindings(cluster_, *each->fabric, each->topology, node,
                           marking == probes.end() ? "" : marking->second));
+    found.insert(found.end(), std::make_move_iterator(own.begin()),
+                 std::make_move_iterator(own.end()));
+  }
   for (const auto& way : ways_.problems(probes)) found.push_back({way});
   return found;
 }
@@ -296,9 +341,15 @@ Async<std::map<std::string, std::string>> NodeServicesPhase::askFor(
     if (facet == kNvlink) probes.insert(probes.end(), {"imex.state", "nvlink.domain"});
   }
   CO_TRY(answers, co_await ask(node, std::move(probes)));
-  if (const auto marking = answers.find("roce.marking"); declared_ && marking != answers.end()) {
+  const auto* asked = cluster_.findNode(node);
+  if (const auto marking = answers.find("roce.marking"); asked && marking != answers.end()) {
     ways_.learn(node, marking->second);
-    if (auto ways = ways_.probesOf(cluster_, *declared_->fabric, node); !ways.empty()) {
+    std::vector<std::string> ways;
+    if (const auto declared = roceDeclared(*asked))
+      for (const auto* each : *declared)
+        for (auto& way : ways_.probesOf(cluster_, *each->fabric, node))
+          ways.push_back(std::move(way));
+    if (!ways.empty()) {
       CO_TRY(passed, co_await ask(node, std::move(ways)));
       answers.merge(passed);
     }
@@ -388,8 +439,8 @@ Async<Outcome> NodeServicesPhase::act(Action action, ActContext& context) {
 
 std::unique_ptr<lifecycle::Phase> makeNodeServicesPhase(const inventory::Cluster& cluster,
                                                         gateway::AgentGateway& agents, Clock& clock,
-                                                        FabricOptions options) {
-  return std::make_unique<NodeServicesPhase>(cluster, agents, clock, std::move(options));
+                                                        FabricOptionsOf options_of) {
+  return std::make_unique<NodeServicesPhase>(cluster, agents, clock, std::move(options_of));
 }
 
 }  // namespace muster::fabric

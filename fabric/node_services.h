@@ -11,6 +11,7 @@
 #include "gateway/agent_gateway.h"
 #include "lifecycle/model/phase.h"
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -40,8 +41,10 @@ Result<ServiceFiles> imexFiles(const inventory::Cluster& cluster,
 /// none does.
 std::optional<ServiceFiles> managerFiles(const inventory::Cluster& cluster,
                                          const inventory::Profile& profile);
-/// The script and the unit that runs it at each boot.
-ServiceFiles roceFiles(const inventory::Profile& profile, const inventory::Fabric& fabric);
+/// The script and the unit that runs it at each boot. Each fabric's settings are for the NICs on it
+/// alone.
+ServiceFiles roceFiles(const inventory::Profile& profile,
+                       const std::vector<const inventory::Fabric*>& fabrics);
 /// Errors: as renderManager
 Result<ServiceFiles> opensmFiles(const inventory::Cluster& cluster, const inventory::Fabric& fabric,
                                  const Topology& declared, const KnownGuids& known,
@@ -68,8 +71,10 @@ Result<std::vector<std::string>> roceProblems(const inventory::Cluster& cluster,
 /// (SONiC, four lanes a port), "Eth1/12", "Ethernet12/1".
 bool isPortName(std::string_view text, int port);
 
+/// By the fabric's name: where the files of its subnet manager lie.
+using FabricOptionsOf = std::function<FabricOptions(const std::string& fabric)>;
 std::unique_ptr<lifecycle::Phase> makeNodeServicesPhase(const inventory::Cluster& cluster,
                                                         gateway::AgentGateway& agents, Clock& clock,
-                                                        FabricOptions options);
+                                                        FabricOptionsOf options_of);
 
 }  // namespace muster::fabric

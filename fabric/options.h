@@ -13,12 +13,16 @@
 
 namespace muster::fabric {
 
-/// Tools and opensm attach to the controller's HCA: SIM_HOST = ibsimNodeId(kControllerHca) in the
-/// twin.
+/// Tools and opensm attach to the controller's HCA on the fabric: SIM_HOST =
+/// ibsimNodeId(controllerHca(…)) in the twin.
 struct FabricOptions {
   std::filesystem::path run_folder;  ///< opensm.conf, root GUIDs, partitions.conf, logs, pid file
   std::vector<std::string> tool_prefix;  ///< put before each IB tool: {"ibsim-run"} in the twin
   std::map<std::string, std::string> tool_env;  ///< IBSIM_SOCKNAME, SIM_HOST in the twin
+  std::string local_hca = {};  ///< that tools are told to look through (-C); empty: they choose
+  std::vector<std::filesystem::path> other_folders =
+      {};  ///< files of the controller's other subnet managers, which are no rivals
+  std::string no_opensm = {};  ///< why this process can run none for the fabric; empty: it can
   std::chrono::seconds discovery_limit{
       60};  ///< for one ibnetdiscover: 16,384 HCAs take 10.5 s when nothing is lost
   /// Who runs OpenSM where this process does not: then its files are in the unit's folder, and what

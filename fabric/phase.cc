@@ -31,20 +31,34 @@ constexpr std::string_view kUnreadable =
     "unreadable";  // fail closed: an old fact must not stand in for a lost discovery
 constexpr std::string_view kInvalid =
     "valid-declaration";  // wanted when the declaration has an error: never observed
+
+/// Of several, none of which is named, the first stands for all: what is wrong is told once.
+std::string nameOf(const inventory::Cluster& cluster, const std::string& fabric) {
+  if (const auto chosen = chosenFabric(cluster, fabric)) return (*chosen)->name;
+  return !fabric.empty() || cluster.fabrics.empty() ? fabric : cluster.fabrics.begin()->first;
+}
+
+std::string suffixOf(const inventory::Cluster& cluster, const std::string& fabric) {
+  const auto own = cluster.fabrics.find(fabric);
+  return own == cluster.fabrics.end() ? std::string() : facetSuffix(cluster, own->second);
+}
+
 }  // namespace
 
 FabricPhase::FabricPhase(const inventory::Cluster& cluster, io::ProcessRunner& processes,
-                         Clock& clock, FabricOptions options)
+                         Clock& clock, FabricOptions options, const std::string& fabric)
     : cluster_(cluster),
       clock_(clock),
-      inspection_(cluster, processes, clock, std::move(options)),
+      fabric_(fabric::nameOf(cluster, fabric)),
+      suffix_(suffixOf(cluster, fabric_)),
+      inspection_(cluster, processes, clock, std::move(options), fabric),
       acting_(inspection_, clock) {}
 
 std::vector<Goal> FabricPhase::goals(const inventory::Cluster& cluster, const Subject& subject,
                                      const lifecycle::FactSet&) const {
   std::vector<Goal> goals;
-  auto ref = [](const Subject& of, std::string_view facet) {
-    return FacetRef{of, FacetName(std::string(facet))};
+  auto ref = [this](const Subject& of, std::string_view facet) {
+    return FacetRef{of, nameOf(facet)};
   };
   const auto whole = Subject::cluster();
   auto add = [&](std::string_view facet, std::string want, std::chrono::seconds expected,
@@ -54,9 +68,8 @@ std::vector<Goal> FabricPhase::goals(const inventory::Cluster& cluster, const Su
          lifecycle::Disruption::None, expected, deadline, std::move(needs), std::move(why)});
   };
   if (subject.isCluster()) {
-    if (!isInfiniBand(cluster)) return goals;
-    const auto only = onlyFabric(cluster);
-    const auto& fabric = only ? **only : cluster.fabrics.begin()->second;
+    if (!isInfiniBand()) return goals;
+    const auto& fabric = cluster.fabrics.at(fabric_);
     add(kSm, inspection_.declared() ? wantedManager() : "", std::chrono::seconds(3), 2 * kSmSettle,
         {},
         FabricInspection::isExternal(fabric)
@@ -86,10 +99,10 @@ std::vector<Goal> FabricPhase::goals(const inventory::Cluster& cluster, const Su
   if (!node || !onFabric(*node)) return goals;
   const auto& profile = cluster.profileOf(*node);
   std::vector<FacetRef> needs = {ref(whole, kSm)};
-  if (FabricInspection::looksAtPartitions(cluster.fabrics.at(profile.fabric)))
+  if (FabricInspection::looksAtPartitions(cluster.fabrics.at(fabric_)))
     needs.push_back(ref(whole, kPartitions));
   add(kPorts, std::string(kAsDeclared), std::chrono::seconds(1), std::chrono::seconds(120),
-      std::move(needs), fmt::format("profile {} is on fabric {}", profile.name, profile.fabric));
+      std::move(needs), fmt::format("profile {} is on fabric {}", profile.name, fabric_));
   goals.back().after = {profile.drivers.empty() ? lifecycle::Stage::Boot
                                                 : lifecycle::Stage::Drivers};
   return goals;
@@ -167,10 +180,76 @@ Async<lifecycle::Outcome> FabricPhase::act(lifecycle::Action action,
   co_return co_await acting_.act(action.facet, context);
 }
 
+namespace {
+
+/// The phases of several fabrics as one: each facet has its fabric's name behind.
+class FabricPhases final : public lifecycle::Phase {
+ public:
+  explicit FabricPhases(std::map<std::string, std::unique_ptr<FabricPhase>> by_suffix)
+      : phases_(std::move(by_suffix)) {}
+
+  std::string_view name() const override { return "fabric"; }
+  std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject,
+                          const lifecycle::FactSet& facts) const override {
+    std::vector<Goal> out;
+    for (const auto& [suffix, phase] : phases_)
+      for (auto& goal : phase->goals(cluster, subject, facts)) out.push_back(std::move(goal));
+    return out;
+  }
+  Async<std::vector<Fact>> observe(Subject subject) override {
+    std::vector<Fact> out;
+    for (const auto& [suffix, phase] : phases_) {
+      CO_TRY(facts, co_await phase->observe(subject));
+      out.insert(out.end(), std::make_move_iterator(facts.begin()),
+                 std::make_move_iterator(facts.end()));
+    }
+    co_return out;
+  }
+  Async<lifecycle::Outcome> act(lifecycle::Action action, lifecycle::ActContext& context) override {
+    auto* phase = phaseOf(action);
+    if (!phase) co_return lifecycle::Blocked{notManaged(action)};
+    co_return co_await phase->act(std::move(action), context);
+  }
+  Async<std::vector<Fact>> verify(lifecycle::Action action) override {
+    auto* phase = phaseOf(action);
+    if (!phase) co_return fail(ErrorCode::NotFound, notManaged(action));
+    co_return co_await phase->verify(std::move(action));
+  }
+
+ private:
+  FabricPhase* phaseOf(const lifecycle::Action& action) const {
+    const auto& facet = action.facet.facet.str();
+    const auto found = phases_.find(facet.substr(baseOf(facet).size()));
+    return found == phases_.end() ? nullptr : found->second.get();
+  }
+  static std::string notManaged(const lifecycle::Action& action) {
+    return fmt::format("the inventory has no InfiniBand fabric any more that {} belongs to",
+                       action.facet.facet.str());
+  }
+
+  std::map<std::string, std::unique_ptr<FabricPhase>> phases_;
+};
+
+}  // namespace
+
 std::unique_ptr<lifecycle::Phase> makeFabricPhase(const inventory::Cluster& cluster,
                                                   io::ProcessRunner& processes, Clock& clock,
-                                                  FabricOptions options) {
-  return std::make_unique<FabricPhase>(cluster, processes, clock, std::move(options));
+                                                  FabricOptions options,
+                                                  const std::string& fabric) {
+  return std::make_unique<FabricPhase>(cluster, processes, clock, std::move(options), fabric);
+}
+
+std::unique_ptr<lifecycle::Phase> makeFabricPhases(
+    const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock,
+    const std::function<FabricOptions(const std::string& fabric)>& options) {
+  const auto fabrics = inventory::infiniBandFabrics(cluster);
+  std::map<std::string, std::unique_ptr<FabricPhase>> phases;
+  for (const auto* fabric : fabrics)
+    phases.emplace(facetSuffix(cluster, *fabric),
+                   std::make_unique<FabricPhase>(cluster, processes, clock, options(fabric->name),
+                                                 fabric->name));
+  if (phases.size() == 1) return std::move(phases.begin()->second);
+  return std::make_unique<FabricPhases>(std::move(phases));
 }
 
 }  // namespace muster::fabric

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FabricPhase: subnet manager, partitions and cabling of the cluster; the own ports of each node.
+// FabricPhase: subnet manager, partitions and cabling of one InfiniBand fabric; the ports of each
+// node on it.
 //
 // A node goes on when the subnet manager and the partitions are as declared and its own cables are;
 // deviations elsewhere keep @cluster/fabric.links unmet and are told as findings, but they hold up
@@ -13,6 +14,7 @@
 #include "fabric/inspection.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
+#include "inventory/model/fabric_membership.h"
 #include "inventory/model/fwd.h"
 #include "inventory/model/profile.h"
 #include "lifecycle/model/phase.h"
@@ -23,8 +25,9 @@ namespace muster::fabric {
 
 class FabricPhase final : public lifecycle::Phase {
  public:
+  /// `fabric`: its name; empty: the only one.
   FabricPhase(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock,
-              FabricOptions options);
+              FabricOptions options, const std::string& fabric);
 
   std::string_view name() const override { return "fabric"; }
   std::vector<lifecycle::Goal> goals(const inventory::Cluster& cluster,
@@ -40,16 +43,15 @@ class FabricPhase final : public lifecycle::Phase {
 
  private:
   /// Ethernet has no subnet manager; what its nodes need is NodeServicesPhase's.
-  static bool isInfiniBand(const inventory::Cluster& cluster) {
-    return std::any_of(cluster.fabrics.begin(), cluster.fabrics.end(),
-                       [](const auto& one) { return !one.second.roce; });
+  bool isInfiniBand() const {
+    const auto own = cluster_.fabrics.find(fabric_);
+    return own != cluster_.fabrics.end() && !own->second.roce;
   }
   bool onFabric(const inventory::Node& node) const {
-    const auto fabric = cluster_.fabrics.find(cluster_.profileOf(node).fabric);
-    return fabric != cluster_.fabrics.end() && !fabric->second.roce;
+    return isInfiniBand() && inventory::isOn(cluster_.profileOf(node), fabric_);
   }
   bool concerns(const lifecycle::Subject& subject) const {
-    if (subject.isCluster()) return isInfiniBand(cluster_);
+    if (subject.isCluster()) return isInfiniBand();
     const auto* node = cluster_.findNode(subject.node());
     return node && onFabric(*node);
   }
@@ -62,14 +64,14 @@ class FabricPhase final : public lifecycle::Phase {
     if (inspection_.looksAtPartitions()) out.push_back(kPartitions);
     return out;
   }
+  FacetName nameOf(std::string_view facet) const { return FacetName(std::string(facet) + suffix_); }
   static std::string errorJson(const Error& error) {
     return jsonText(nlohmann::json{{"error", error.str()}});
   }
   lifecycle::Fact fact(const lifecycle::Subject& subject, std::string_view facet, std::string value,
                        std::string source, std::string evidence = {}) const {
-    return {subject,           FacetName(std::string(facet)),
-            std::move(value),  clock_.now(),
-            std::move(source), std::move(evidence)};
+    return {subject,      nameOf(facet),     std::move(value),
+            clock_.now(), std::move(source), std::move(evidence)};
   }
 
   Async<std::vector<lifecycle::Fact>> look(lifecycle::Subject subject,
@@ -81,6 +83,7 @@ class FabricPhase final : public lifecycle::Phase {
 
   const inventory::Cluster& cluster_;
   Clock& clock_;
+  const std::string fabric_, suffix_;
   FabricInspection inspection_;
   FabricActing acting_;
   AsyncSemaphore tools_semaphore_;

@@ -123,20 +123,21 @@ Daemon vbmcDaemon(const Rack& rack, const std::string& config_text) {
   return daemon;
 }
 
-Daemon ibsimDaemon(const Rack& rack, const std::string& net,
-                   const std::map<std::string, std::string>& env) {
-  auto home = rack.paths.fabric();
+Daemon ibsimDaemon(const Rack& rack, const SimulatedFabric& fabric) {
+  const auto home = fabric.folder;
+  const auto net = fabric.net;
   auto console = home / "console";
   auto lines = std::count(net.begin(), net.end(), '\n');
   Daemon daemon;
-  daemon.name = "ibsim";
+  daemon.name = fabric.is_main ? "ibsim" : "ibsim-" + fabric.name;
   // The console is a FIFO opened for reading and writing, so it never reaches its end.
   daemon.argv = {
       "sh", "-c",
       fmt::format("exec ibsim -s -N {0} -S {0} -P {1} '{2}' <>'{3}'", lines + 64, 64 * lines + 4096,
                   (home / "declared.net").string(), console.string())};
-  daemon.env = env;
-  daemon.prepare = [home, net, console, log = rack.paths.log("ibsim")]() -> Result<void> {
+  daemon.env = fabric.env;
+  const auto log = rack.paths.log(daemon.name);
+  daemon.prepare = [home, net, console, log]() -> Result<void> {
     TRY_OK(writeAll({{home / "declared.net", net}}));
     std::error_code ignored;
     std::filesystem::remove(log,
@@ -145,7 +146,7 @@ Daemon ibsimDaemon(const Rack& rack, const std::string& net,
       return fail(ErrorCode::Internal, "cannot make ibsim's console");
     return {};
   };
-  daemon.ready = [log = rack.paths.log("ibsim")] {
+  daemon.ready = [log] {
     auto text = io::readFile(log);
     return text && text->find("Network simulator ready") != std::string::npos;
   };

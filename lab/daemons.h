@@ -22,9 +22,15 @@ struct Daemon {
 
 Daemon libvirtDaemon(const Rack& rack, const std::filesystem::path& capabilities_cache);
 Daemon vbmcDaemon(const Rack& rack, const std::string& config_text);
-/// `net` is ibsim's net file.
-Daemon ibsimDaemon(const Rack& rack, const std::string& net,
-                   const std::map<std::string, std::string>& env);
+/// One InfiniBand fabric in an ibsim of its own.
+struct SimulatedFabric {
+  std::string name;
+  bool is_main = true;
+  std::filesystem::path folder;            ///< net file and console
+  std::string net;                         ///< ibsim's net file
+  std::map<std::string, std::string> env;  ///< IBSIM_SOCKNAME, SIM_HOST
+};
+Daemon ibsimDaemon(const Rack& rack, const SimulatedFabric& fabric);
 Daemon mungeDaemon(const Rack& rack);
 Daemon slurmDaemon(const Rack& rack, const std::string& conf, const std::string& node_conf);
 

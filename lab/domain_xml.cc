@@ -65,8 +65,25 @@ std::string firmware(const DomainSpec& spec) {
       traitsOf(spec.arch).uname, board.machine, loader, board.bios_serial);
 }
 
-std::string devices(const DomainSpec& spec, bool network_first) {
-  return fmt::format(R"(  <devices>
+/// A drive that the virtual BMC shows: tried first, for this start.
+std::string cdrom(const DomainSpec& spec, const std::filesystem::path& image) {
+  if (image.empty()) return {};
+  const bool scsi = spec.arch == Architecture::Arm64;  // its board has no SATA
+  return fmt::format(
+      "    <disk type='file' device='cdrom'>\n      <driver name='qemu' type='raw'/>\n      "
+      "<source "
+      "file='{}'/>\n      <target dev='{}' bus='{}'/>\n      <readonly/>\n      <boot "
+      "order='1'/>\n "
+      "     <alias name='{}'/>\n    </disk>\n{}",
+      escapedMarkup(image.string()), kCdTarget, scsi ? "scsi" : "sata", kCdAlias,
+      scsi ? "    <controller type='scsi' model='virtio-scsi'/>\n" : "");
+}
+
+std::string devices(const DomainSpec& spec, const vbmc::StartOptions& start) {
+  const bool network_first = start.first == vbmc::BootDevice::Network;
+  const int after_cd = start.cd_file.empty() ? 0 : 1;
+  return fmt::format(
+      R"(  <devices>
     <emulator>/usr/bin/qemu-system-{}</emulator>
     <disk type='file' device='disk'>
       <driver name='qemu' type='raw' cache='unsafe' discard='unmap' detect_zeroes='unmap'/>
@@ -75,7 +92,7 @@ std::string devices(const DomainSpec& spec, bool network_first) {
       <serial>{}</serial>
       <boot order='{}'/>
     </disk>
-    <interface type='bridge'>
+{}    <interface type='bridge'>
       <source bridge='{}'/>
       <mac address='{}'/>
       <model type='virtio'/>
@@ -93,11 +110,10 @@ std::string devices(const DomainSpec& spec, bool network_first) {
     <memballoon model='none'/>
   </devices>
 )",
-                     traitsOf(spec.arch).uname, escapedMarkup(spec.disk.string()),
-                     escapedMarkup(spec.disk_serial), network_first ? 2 : 1, spec.bridge,
-                     spec.mac.str(), network_first ? 1 : 2,
-                     escapedMarkup(spec.console_socket.string()),
-                     escapedMarkup(spec.console_log.string()), boardOf(spec).serial);
+      traitsOf(spec.arch).uname, escapedMarkup(spec.disk.string()), escapedMarkup(spec.disk_serial),
+      after_cd + (network_first ? 2 : 1), cdrom(spec, start.cd_file), spec.bridge, spec.mac.str(),
+      after_cd + (network_first ? 1 : 2), escapedMarkup(spec.console_socket.string()),
+      escapedMarkup(spec.console_log.string()), boardOf(spec).serial);
 }
 
 /// QEMU leaves memory barriers out of emulated code when a machine can never have a second
@@ -138,7 +154,7 @@ std::string domainXml(const DomainSpec& spec, const vbmc::StartOptions& start) {
   xml +=
       "  <on_poweroff>destroy</on_poweroff>\n  <on_reboot>restart</on_reboot>\n  "
       "<on_crash>destroy</on_crash>\n";
-  xml += devices(spec, start.first == vbmc::BootDevice::Network);
+  xml += devices(spec, start);
   return xml + "</domain>\n";
 }
 

@@ -30,6 +30,9 @@ struct DomainSpec {
   std::filesystem::path disk, nvram, console_socket, console_log;
 };
 
+/// QEMU's id of the virtual CD, and libvirt's word for the place of it.
+inline constexpr const char *kCdAlias = "ua-cd", *kCdTarget = "sda";
+
 /// The domain for one start.
 std::string domainXml(const DomainSpec& spec, const vbmc::StartOptions& start);
 

@@ -14,6 +14,7 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/credentials.h"
 #include "inventory/model/fabric.h"
+#include "inventory/model/fabric_membership.h"
 #include "inventory/model/lab.h"
 #include "inventory/model/networks.h"
 #include "lab/daemons.h"
@@ -161,26 +162,34 @@ Result<std::string> vbmcConfig(const inventory::Cluster& cluster, const Rack& ra
   return config.str();
 }
 
-struct SimulatedFabric {
-  std::string net;
-  std::map<std::string, std::string> env;
-};
-
-Result<std::optional<SimulatedFabric>> fabricOf(const inventory::Cluster& cluster,
-                                                const Rack& rack) {
-  if (cluster.fabrics.empty()) return std::nullopt;
-  TRY(only, fabric::onlyFabric(cluster));
-  TRY(topology, fabric::declaredTopology(cluster, *only));
-  SimulatedFabric simulated{fabric::toIbsimNet(topology), {{"IBSIM_SOCKNAME", rack.netns}}};
-  auto seat = topology.devices.find(std::string(fabric::kControllerHca));
-  if (seat == topology.devices.end())
-    seat = std::find_if(topology.devices.begin(), topology.devices.end(),
-                        [](const auto& entry) { return !entry.second.is_switch; });
-  if (seat != topology.devices.end()) simulated.env["SIM_HOST"] = fabric::ibsimNodeId(seat->first);
-  return simulated;
+/// The InfiniBand fabrics, each in an ibsim of its own; where there is but one fabric, it is
+/// simulated whatever it is.
+Result<std::vector<SimulatedFabric>> fabricsOf(const inventory::Cluster& cluster,
+                                               const Rack& rack) {
+  auto fabrics = inventory::managedFabrics(cluster);
+  if (fabrics.size() > 1) fabrics = inventory::infiniBandFabrics(cluster);
+  const auto* main = inventory::mainFabric(cluster);
+  std::vector<SimulatedFabric> out;
+  for (const auto* each : fabrics) {
+    TRY(topology, fabric::declaredTopology(cluster, *each));
+    const bool is_main = each == main;
+    SimulatedFabric one{
+        each->name,
+        is_main,
+        is_main ? rack.paths.fabric() : rack.paths.fabric(each->name),
+        fabric::toIbsimNet(topology),
+        {{"IBSIM_SOCKNAME", is_main ? rack.netns : fmt::format("{}-{}", rack.netns, each->name)}}};
+    auto seat = topology.devices.find(fabric::controllerHca(*each));
+    if (seat == topology.devices.end())
+      seat = std::find_if(topology.devices.begin(), topology.devices.end(),
+                          [](const auto& entry) { return !entry.second.is_switch; });
+    if (seat != topology.devices.end()) one.env["SIM_HOST"] = fabric::ibsimNodeId(seat->first);
+    out.push_back(std::move(one));
+  }
+  return out;
 }
 
-LabHandle handleOf(const Rack& rack, const std::optional<SimulatedFabric>& simulated) {
+LabHandle handleOf(const Rack& rack, const std::vector<SimulatedFabric>& simulated) {
   LabHandle lab;
   lab.name = rack.name;
   lab.id = rack.id;
@@ -191,7 +200,10 @@ LabHandle handleOf(const Rack& rack, const std::optional<SimulatedFabric>& simul
   lab.slurm_node_conf = rack.paths.slurm() / "slurm-node.conf";
   lab.munge_key = rack.paths.munge() / "munge.key";
   lab.munge_socket = rack.paths.munge() / "munge.socket";
-  if (simulated) lab.fabric_env = simulated->env;
+  for (const auto& one : simulated) {
+    if (one.is_main || simulated.size() == 1) lab.fabric_env = one.env;
+    lab.fabrics[one.name] = one.env;
+  }
   return lab;
 }
 
@@ -212,13 +224,14 @@ Result<void> writeHandle(const LabHandle& lab, const Rack& rack) {
                {"munge_key", lab.munge_key.string()},
                {"munge_socket", lab.munge_socket.string()},
                {"fabric_env", lab.fabric_env},
+               {"fabrics", lab.fabrics},
                {"nodes", nodes}};
   return io::writeFileAtomic(rack.paths.handle(), jsonText(root, 2) + "\n");
 }
 
 /// Daemons start side by side; those that need another one wait for it.
 Result<LabHandle> makeAll(const inventory::Cluster& cluster, const Rack& rack, const Say& say) {
-  TRY(simulated, fabricOf(cluster, rack));
+  TRY(simulated, fabricsOf(cluster, rack));
   TRY(config, vbmcConfig(cluster, rack));
   for (const auto& folder : {rack.paths.bmc(), rack.paths.console(), rack.paths.fabric(),
                              rack.paths.munge(), rack.paths.slurm()})
@@ -229,7 +242,10 @@ Result<LabHandle> makeAll(const inventory::Cluster& cluster, const Rack& rack, c
   TRY_OK(makeNamespace(rack));
   auto munge = mungeDaemon(rack);
   std::vector<Daemon> first{libvirtDaemon(rack, cacheFolder() / "libvirt"), munge};
-  if (simulated) first.push_back(ibsimDaemon(rack, simulated->net, simulated->env));
+  for (const auto& one : simulated) {
+    TRY_OK(io::makeDirs(one.folder));
+    first.push_back(ibsimDaemon(rack, one));
+  }
   for (const auto& daemon : first) TRY_OK(startDaemon(rack, daemon));
   TRY_OK(makeDisks(cluster, rack));
   TRY_OK(awaitReady(rack, munge));
@@ -397,6 +413,7 @@ Result<std::optional<LabHandle>> find(const std::filesystem::path& folder) {
   lab.munge_key = root.value("munge_key", "");
   lab.munge_socket = root.value("munge_socket", "");
   lab.fabric_env = root.value("fabric_env", std::map<std::string, std::string>());
+  lab.fabrics = root.value("fabrics", decltype(lab.fabrics)());
   if (!namespaceExists(lab.netns)) return std::nullopt;  // the machine was restarted since
   return lab;
 }
@@ -416,8 +433,13 @@ Result<std::vector<NodeStatus>> status(const LabHandle& lab) {
 
 Result<void> enter(const LabHandle& lab) { return enterNamespace(lab.netns); }
 
-Result<void> fault(const LabHandle& lab, std::string_view console_line) {
-  auto console = Paths{lab.folder, {}}.fabric() / "console";
+Result<void> fault(const LabHandle& lab, std::string_view console_line, const std::string& fabric) {
+  const Paths paths{lab.folder, {}};
+  const auto own = lab.fabrics.find(fabric);
+  if (!fabric.empty() && own == lab.fabrics.end())
+    return fail(ErrorCode::NotFound, fmt::format("the lab simulates no fabric {}", fabric));
+  const bool is_main = fabric.empty() || own->second == lab.fabric_env;
+  auto console = (is_main ? paths.fabric() : paths.fabric(fabric)) / "console";
   io::Fd fifo(::open(console.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
   if (!fifo.valid())
     return fail(ErrorCode::NotFound,

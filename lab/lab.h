@@ -30,7 +30,8 @@ struct LabHandle {
   std::filesystem::path slurm_node_conf;  ///< the same without the lines that only the controller
                                           ///< needs: for slurmd on the nodes
   std::filesystem::path munge_key, munge_socket;
-  std::map<std::string, std::string> fabric_env;  ///< IBSIM_SOCKNAME, SIM_HOST
+  std::map<std::string, std::string> fabric_env;  ///< IBSIM_SOCKNAME, SIM_HOST, of the main fabric
+  std::map<std::string, std::map<std::string, std::string>> fabrics;  ///< the same of each, by name
 };
 
 struct NodeStatus {
@@ -48,9 +49,11 @@ Result<LabHandle> up(const inventory::Cluster& cluster, const std::filesystem::p
 Result<void> down(const std::filesystem::path& folder, Say say);
 Result<std::optional<LabHandle>> find(const std::filesystem::path& folder);
 Result<std::vector<NodeStatus>> status(const LabHandle& lab);
-/// Types one line on the simulated fabric's console: `Unlink "leaf-su1-r0"[1]`, `ReLink …`, see
-/// ibsim's help. Errors: NotFound (no fabric in this lab)
-Result<void> fault(const LabHandle& lab, std::string_view console_line);
+/// Types one line on a simulated fabric's console: `Unlink "leaf-su1-r0"[1]`, `ReLink …`, see
+/// ibsim's help. `fabric`: its name; empty: the main one. Errors: NotFound (no such fabric in this
+/// lab)
+Result<void> fault(const LabHandle& lab, std::string_view console_line,
+                   const std::string& fabric = {});
 /// What a virtual BMC does wrong (lab/vbmc/faults.h), as JSON. `add`: rules and update_faults that
 /// come to those that are set; null: nothing is changed. Answers what is set then. Errors:
 /// NotFound, InvalidInput (the BMC's own words), Unavailable

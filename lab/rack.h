@@ -30,7 +30,8 @@ struct Paths {
   std::filesystem::path libvirtSocket() const { return libvirt() / "run" / "libvirt-sock"; }
   std::filesystem::path bmc() const { return root / "bmc"; }
   std::filesystem::path console() const { return root / "console"; }
-  std::filesystem::path fabric() const { return root / "fabric"; }
+  std::filesystem::path fabric() const { return root / "fabric"; }  ///< the main one
+  std::filesystem::path fabric(const std::string& name) const { return root / "fabrics" / name; }
   std::filesystem::path munge() const { return root / "munge"; }
   std::filesystem::path slurm() const { return root / "slurm"; }
   std::filesystem::path pid(const std::string& daemon) const { return root / "pids" / daemon; }

@@ -11,9 +11,10 @@ namespace muster::lab {
 
 namespace {
 
-/// QEMU's id of the NIC, and a boot index after the disk's (1) and the NIC's first (1 or 2).
-constexpr const char* kNicPath = "/machine/peripheral/net0";
-constexpr int kNicLast = 3;
+/// QEMU's id of the NIC, and boot indices after the disk's and the NIC's first (1 to 3).
+constexpr const char* kPeripheral = "/machine/peripheral/";
+constexpr const char* kNic = "net0";
+constexpr int kNicLast = 4, kCdLast = 5;
 
 struct CloseConnection {
   void operator()(virConnectPtr connection) const { virConnectClose(connection); }
@@ -32,6 +33,23 @@ Error lastError(const std::string& doing) {
   if (error && (error->domain == VIR_FROM_RPC || error->code == VIR_ERR_SYSTEM_ERROR))
     code = ErrorCode::Unavailable;
   return Error(code, fmt::format("libvirt: {}: {}", doing, text));
+}
+
+/// QEMU writes the boot order for the firmware at machine reset; the first boot has its copy
+/// already.
+Result<void> bootLater(virDomainPtr domain, const char* device, int index) {
+  const auto command = fmt::format(
+      R"({{"execute":"qom-set","arguments":{{"path":"{}{}","property":"bootindex","value":{}}}}})",
+      kPeripheral, device, index);
+  char* answer = nullptr;
+  const int sent = virDomainQemuMonitorCommand(domain, command.c_str(), &answer,
+                                               VIR_DOMAIN_QEMU_MONITOR_COMMAND_DEFAULT);
+  const std::string said = answer ? answer : "";
+  free(answer);
+  if (sent != 0) return fail(lastError("changing the boot order"));
+  if (said.find("\"error\"") != std::string::npos)
+    return fail(ErrorCode::Internal, "QEMU refused the boot order: " + said);
+  return {};
 }
 
 }  // namespace
@@ -89,23 +107,12 @@ Result<void> Virt::start(const DomainSpec& spec, const vbmc::StartOptions& optio
   TRY(domain, state_->domain(spec.name));
   if (virDomainCreateWithFlags(domain.get(), VIR_DOMAIN_START_PAUSED) != 0)
     return fail(lastError("cannot start " + spec.name));
-  if (options.first == vbmc::BootDevice::Network) {
-    // QEMU writes the boot order for the firmware at machine reset; the first boot has its copy
-    // already.
-    auto command = fmt::format(
-        R"({{"execute":"qom-set","arguments":{{"path":"{}","property":"bootindex","value":{}}}}})",
-        kNicPath, kNicLast);
-    char* answer = nullptr;
-    int sent = virDomainQemuMonitorCommand(domain.get(), command.c_str(), &answer,
-                                           VIR_DOMAIN_QEMU_MONITOR_COMMAND_DEFAULT);
-    std::string said = answer ? answer : "";
-    free(answer);
-    if (sent != 0 || said.find("\"error\"") != std::string::npos) {
-      auto error = sent != 0 ? lastError("boot order of " + spec.name)
-                             : Error(ErrorCode::Internal, "QEMU refused the boot order: " + said);
-      virDomainDestroy(domain.get());
-      return fail(std::move(error));
-    }
+  Result<void> ordered;
+  if (options.first == vbmc::BootDevice::Network) ordered = bootLater(domain.get(), kNic, kNicLast);
+  if (ordered && !options.cd_file.empty()) ordered = bootLater(domain.get(), kCdAlias, kCdLast);
+  if (!ordered) {
+    virDomainDestroy(domain.get());
+    return fail(std::move(ordered).error().within("boot order of " + spec.name));
   }
   if (virDomainResume(domain.get()) != 0) {
     auto error = lastError("cannot resume " + spec.name);
@@ -120,6 +127,23 @@ Result<void> Virt::destroy(const std::string& domain) {
   if (virDomainIsActive(found.get()) != 1) return {};
   if (virDomainDestroy(found.get()) != 0 && virDomainIsActive(found.get()) == 1)
     return fail(lastError("cannot stop " + domain));
+  return {};
+}
+
+Result<void> Virt::emptyDrive(const DomainSpec& spec) {
+  TRY(found, state_->domain(spec.name));
+  if (virDomainIsActive(found.get()) != 1) return {};
+  char* described = virDomainGetXMLDesc(found.get(), 0);
+  const std::string xml = described ? described : "";
+  free(described);
+  if (xml.find(kCdAlias) == std::string::npos) return {};
+  const auto empty = fmt::format(
+      "<disk type='file' device='cdrom'><target dev='{}' bus='{}'/><readonly/><alias "
+      "name='{}'/></disk>",
+      kCdTarget, spec.arch == Architecture::Arm64 ? "scsi" : "sata", kCdAlias);
+  constexpr unsigned kLive = VIR_DOMAIN_AFFECT_LIVE, kForced = VIR_DOMAIN_DEVICE_MODIFY_FORCE;
+  if (virDomainUpdateDeviceFlags(found.get(), empty.c_str(), kLive | kForced) != 0)
+    return fail(lastError("cannot empty the virtual CD of " + spec.name));
   return {};
 }
 

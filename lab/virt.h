@@ -17,11 +17,14 @@ class Virt {
   Result<bool> running(const std::string& domain);
   /// Defines without starting: the domain is then known and off.
   Result<void> define(const std::string& xml);
-  /// Defines and starts. When the network comes first it does so for this start only: the order is
-  /// changed behind the running firmware's back and takes effect when the guest resets.
+  /// Defines and starts. When the network or a virtual CD comes first it does so for this start
+  /// only: the order is changed behind the running firmware's back and takes effect when the guest
+  /// resets.
   Result<void> start(const DomainSpec& spec, const vbmc::StartOptions& options);
   Result<void> destroy(const std::string& domain);
   Result<void> pressButton(const std::string& domain);
+  /// Takes the image out of the virtual CD of a running domain. Nothing: it has none.
+  Result<void> emptyDrive(const DomainSpec& spec);
 
  private:
   struct State;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/boot_log.h"
 
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "lifecycle/store/store.h"
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
@@ -30,7 +34,34 @@ class StoredBootLog final : public BootLog {
     return std::optional(BegunBoot{ram ? wire::Mode::Ram : wire::Mode::Disk, *at});
   }
 
+  Result<void> mediumGoesIn(const NodeName& node, const InsertedMedium& medium) override {
+    return store_.putValue(mediumKeyOf(node), jsonText(nlohmann::json{{"urls", medium.urls},
+                                                                      {"drive", medium.drive}}));
+  }
+  Result<void> mediumIsOut(const NodeName& node) override {
+    return store_.putValue(mediumKeyOf(node), "");
+  }
+  Result<std::optional<InsertedMedium>> medium(const NodeName& node) override {
+    TRY(text, store_.getValue(mediumKeyOf(node)));
+    if (!text || text->empty()) return std::optional<InsertedMedium>();
+    const auto read = parseJson(*text, kKeptJson);
+    InsertedMedium medium;
+    const bool right = read && read->is_object() && read->contains("urls") &&
+                       read->contains("drive") && (*read)["urls"].is_array() &&
+                       (*read)["drive"].is_string();
+    if (right) {
+      medium.drive = (*read)["drive"].get<std::string>();
+      for (const auto& url : (*read)["urls"])
+        if (url.is_string()) medium.urls.push_back(url.get<std::string>());
+    }
+    if (medium.urls.empty())
+      return fail(ErrorCode::Corrupt,
+                  "what the store says of the boot medium of " + node.str() + " cannot be read");
+    return std::optional(std::move(medium));
+  }
+
  private:
+  static std::string mediumKeyOf(const NodeName& node) { return "boot-medium." + node.str(); }
   static std::string keyOf(const NodeName& node) { return "boot." + node.str(); }
   static std::unexpected<Error> corrupt(const NodeName& node) {
     return fail(ErrorCode::Corrupt,

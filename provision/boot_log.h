@@ -10,6 +10,8 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace muster::lifecycle {
 class Store;
@@ -22,6 +24,13 @@ struct BegunBoot {
   WallTime at{};  ///< just before the power was switched
 };
 
+/// A boot medium that muster has put into a virtual CD, or was about to.
+struct InsertedMedium {
+  std::vector<std::string> urls;  ///< of its image: the BMC has one of them
+  std::string drive;              ///< where it went; empty: the BMC has not answered yet
+  friend bool operator==(const InsertedMedium&, const InsertedMedium&) = default;
+};
+
 class BootLog {
  public:
   virtual ~BootLog() = default;
@@ -31,6 +40,12 @@ class BootLog {
   virtual Result<void> ended(const NodeName& node) = 0;
   /// nullopt: none is under way.
   virtual Result<std::optional<BegunBoot>> underWay(const NodeName& node) = 0;
+
+  /// Before the BMC is told, and again when it has answered.
+  virtual Result<void> mediumGoesIn(const NodeName& node, const InsertedMedium& medium) = 0;
+  virtual Result<void> mediumIsOut(const NodeName& node) = 0;
+  /// nullopt: muster has left none there.
+  virtual Result<std::optional<InsertedMedium>> medium(const NodeName& node) = 0;
 };
 
 /// In the store, one value a node.

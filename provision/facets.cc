@@ -58,6 +58,7 @@ std::vector<Goal> provisionGoals(const inventory::Cluster& cluster, const Subjec
   const auto& profile = cluster.profileOf(*node);
   const auto at = [&](std::string_view name) { return FacetRef{subject, facet(name)}; };
 
+  const bool by_medium = profile.boot_source == inventory::BootSource::VirtualMedia;
   goals.push_back({at(kEnrolled),
                    std::string(kYes),
                    Disruption::None,
@@ -71,7 +72,8 @@ std::vector<Goal> provisionGoals(const inventory::Cluster& cluster, const Subjec
                    {},
                    {},
                    {at(kEnrolled)},
-                   fmt::format("its hardware must be what profile {} expects", profile.name),
+                   fmt::format("its hardware must be what profile {} expects{}", profile.name,
+                               by_medium ? "; the RAM OS starts from virtual media" : ""),
                    missing.ram_os,
                    {Stage::Firmware}});
   if (profile.image.empty()) return goals;
@@ -81,7 +83,8 @@ std::vector<Goal> provisionGoals(const inventory::Cluster& cluster, const Subjec
                    {},
                    {},
                    {at(kInspected)},
-                   fmt::format("profile {} wants image {}", profile.name, profile.image),
+                   fmt::format("profile {} wants image {}{}", profile.name, profile.image,
+                               by_medium ? "; the RAM OS starts from virtual media" : ""),
                    missing.image.empty() ? missing.ram_os : missing.image});
   goals.push_back({at(kOs),
                    std::string(kRunning),

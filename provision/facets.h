@@ -18,6 +18,8 @@ inline constexpr std::string_view kInspected = "inspected";
 inline constexpr std::string_view kImage = "image";
 inline constexpr std::string_view kOs = "os";
 inline constexpr std::string_view kNetwork = "network";  ///< also the probe that tells it
+/// muster's boot medium in the node's virtual CD: "inserted", "none".
+inline constexpr std::string_view kBootMedium = "boot-medium";
 inline constexpr std::string_view kDriverPrefix = "driver.";
 inline constexpr std::string_view kYes = "yes";
 inline constexpr std::string_view kRunning = "running";

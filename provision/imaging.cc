@@ -177,8 +177,7 @@ Async<Outcome> Imaging::startLive(const inventory::Node& node, const PackedImage
                                   ActContext& context) {
   const auto state = deps_.agents.state(node.name);
   if (state && state->mode == Mode::Disk && state->image_digest == image.digest) {
-    deps_.netboot.disarm(node.name);
-    restarts_.forget(node.name);
+    co_await restarts_.arrived(node.name);
     if (deps_.peers) deps_.peers->dismiss(node.name);
     co_return Outcome(Done{});
   }

@@ -22,6 +22,7 @@
 #include "wire/task_params.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace muster::provision {
 
@@ -30,6 +31,7 @@ using lifecycle::ActContext;
 using lifecycle::Action;
 using lifecycle::Again;
 using lifecycle::Blocked;
+using lifecycle::Disruption;
 using lifecycle::Done;
 using lifecycle::Fact;
 using lifecycle::Finding;
@@ -70,6 +72,7 @@ class ProvisionPhase final : public lifecycle::Phase {
 
  private:
   std::optional<Again> untilInstalledReports(const inventory::Node& node) const;
+  void addMedium(const inventory::Node& node, std::vector<Fact>& facts) const;
 
   Async<Outcome> enroll(const inventory::Node& node, ActContext& context);
   Async<Outcome> inspectNode(const inventory::Node& node, ActContext& context);
@@ -89,13 +92,23 @@ class ProvisionPhase final : public lifecycle::Phase {
 
 std::vector<lifecycle::Goal> ProvisionPhase::goals(const inventory::Cluster& cluster,
                                                    const Subject& subject,
-                                                   const lifecycle::FactSet&) const {
+                                                   const lifecycle::FactSet& facts) const {
   const auto* node = subject.isCluster() ? nullptr : cluster.findNode(subject.node());
   if (!node) return {};
   const auto image = images_.find(cluster.profileOf(*node).image);
-  return provisionGoals(cluster, subject, image ? std::optional(*image) : std::nullopt,
-                        {image ? std::string() : image.error().str(),
-                         images_.whyNoRamOs(cluster.profileOf(*node).arch)});
+  auto goals = provisionGoals(cluster, subject, image ? std::optional(*image) : std::nullopt,
+                              {image ? std::string() : image.error().str(),
+                               images_.whyNoRamOs(cluster.profileOf(*node).arch)});
+  if (const auto medium = facts.value(subject, facet(kBootMedium)); medium && *medium != kNone)
+    goals.push_back({{subject, facet(kBootMedium)},
+                     std::string(kNone),
+                     Disruption::None,
+                     {},
+                     {},
+                     {},
+                     "muster has left its boot medium in the virtual CD: it was killed, or the BMC "
+                     "did not let go of it"});
+  return goals;
 }
 
 Async<std::vector<Fact>> ProvisionPhase::observe(Subject subject) {
@@ -117,11 +130,24 @@ Async<std::vector<Fact>> ProvisionPhase::observe(Subject subject) {
   if (facts.empty())
     co_return std::unexpected(
         std::move(system).error().within("neither its BMC nor its agent answers"));
+  addMedium(*node, facts);
   // A working node hides that its BMC refuses muster: what it said once is stale.
   facts.push_back(
       system ? lifecycle::readAgainFact(subject, kEnrolled, deps_.clock.now())
              : lifecycle::unreadFact(subject, kEnrolled, system.error(), deps_.clock.now()));
   co_return facts;
+}
+
+/// Of nodes that boot by one, and of those that did.
+void ProvisionPhase::addMedium(const inventory::Node& node, std::vector<Fact>& facts) const {
+  const auto left = restarts_.mediumLeft(node.name);
+  if (!left) logWarning("provision", "{}: {}", node.name.str(), left.error().str());
+  if (!left || (!*left && !deps_.netboot.usesMedium(node.name))) return;
+  const auto evidence =
+      *left ? jsonText(nlohmann::json{{"image", (*left)->urls.front()}, {"drive", (*left)->drive}})
+            : std::string();
+  facts.push_back(reader_.fact(node.name, kBootMedium, *left ? "inserted" : std::string(kNone),
+                               "journal", evidence));
 }
 
 Async<std::vector<Fact>> ProvisionPhase::verify(Action action) {
@@ -131,6 +157,10 @@ Async<std::vector<Fact>> ProvisionPhase::verify(Action action) {
     co_return fail(ErrorCode::NotFound, action.facet.subject.str() + " is not in the inventory");
   const bool of_driver =
       action.facet.facet.str().starts_with(kDriverPrefix) || action.facet.facet == facet(kNetwork);
+  if (action.facet.facet == facet(kBootMedium)) {
+    addMedium(*node, facts);
+    co_return facts;
+  }
   if (action.facet.facet == facet(kEnrolled)) {
     CO_TRY(system, co_await reader_.bmc(node->name));
     facts.push_back(reader_.enrolledFact(*node, system));
@@ -157,6 +187,11 @@ Async<Outcome> ProvisionPhase::act(Action action, ActContext& context) {
   const auto& name = action.facet.facet.str();
   if (name == kEnrolled) {
     co_return co_await enroll(*node, context);
+  }
+  if (name == kBootMedium) {
+    CO_TRY(wait, co_await restarts_.removeMedium(node->name));
+    if (wait) co_return Outcome(*wait);
+    co_return Outcome(Done{});
   }
   if (name == kInspected) {
     co_return co_await inspectNode(*node, context);
@@ -202,8 +237,7 @@ Async<Outcome> ProvisionPhase::inspectNode(const inventory::Node& node, ActConte
     if (wait) co_return Outcome(*wait);
     co_return Outcome(Again{kLookAgain, "the hardware report of " + node.name.str()});
   }
-  deps_.netboot.disarm(node.name);
-  restarts_.forget(node.name);
+  co_await restarts_.arrived(node.name);
   const auto& profile = deps_.cluster.profileOf(node);
   auto inspection = inspect(node, profile, state->hardware, reader_.contextOf(node));
   if (state->hardware.cpus == 0 || !inspection.mismatches.empty() ||

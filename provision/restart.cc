@@ -19,12 +19,15 @@ namespace {
 
 std::string_view systemOf(Mode mode) { return mode == Mode::Ram ? "RAM OS" : "installed system"; }
 
-std::string adviceFor(Mode mode, const NodeName& node) {
+std::string adviceFor(Mode mode, const NodeName& node, bool by_medium) {
   return fmt::format(
       "look at its console (`muster console {} --last`): {}, and does {} reach the controller?",
       node.str(),
-      mode == Mode::Ram ? "does it boot from the NIC with the MAC of the inventory"
-                        : "does the firmware find the disk",
+      mode == Mode::Ram
+          ? (by_medium ? "does it boot from its virtual CD, and does its BMC reach the "
+                         "controller"
+                       : "does it boot from the NIC with the MAC of the inventory")
+          : "does the firmware find the disk",
       mode == Mode::Ram ? "it" : "the system");
 }
 
@@ -66,8 +69,7 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work,
   const bool right_kernel = live.empty() || (state && state->image_digest == live);
   if (state && state->mode == mode && right_kernel &&
       (stage.old_boot.empty() || state->boot_id != stage.old_boot)) {
-    netboot_.disarm(node);
-    forget(node);
+    co_await arrived(node);
     co_return std::nullopt;
   }
   const auto call_back = mode == Mode::Ram ? kRamCallBack : kCallBack;
@@ -87,13 +89,12 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work,
                     fmt::format("the {} of {} to report within {}", systemOf(mode), node.str(),
                                 limitText(is_guess ? 1 : slownessOf(clock_), patience))};
   if (stage.boots >= kMaxBoots) {
-    netboot_.disarm(node);  // whoever starts it later did not ask for the RAM OS
-    forget(node);
+    co_await arrived(node);  // whoever starts it later did not ask for the RAM OS
     co_return fail(
         Error(ErrorCode::Timeout,
               fmt::format("the {} of {} did not report within {} after each of {} restarts; {}",
                           systemOf(mode), node.str(), limitText(clock_, kBootLimit), kMaxBoots,
-                          adviceFor(mode, node)))
+                          adviceFor(mode, node, netboot_.usesMedium(node))))
             .retryable(false));
   }
   const auto* refused = dynamic_cast<const gateway::RefusedAgents*>(&agents_);
@@ -128,16 +129,54 @@ Async<bool> Restarts::mustRestart(NodeName node, Stage stage, std::chrono::milli
   co_return system->power == bmc::PowerState::Off;
 }
 
-/// The boot override goes first: a machine must never start without it and take another turn.
-Async<void> Restarts::restart(NodeName node, Mode mode) {
-  auto& bmc = bmcs_.at(node);
-  if (mode == Mode::Ram) {
-    CO_TRY_OK(netboot_.arm(node));
-  } else {
-    netboot_.disarm(node);
+Task<void> Restarts::takeOut(NodeName node) {
+  const auto out = co_await cds_.eject(node);
+  if (!out) logWarning("provision", "{}: {}", node.str(), out.error().str());
+}
+
+Task<void> Restarts::arrived(NodeName node) {
+  netboot_.disarm(node);
+  forget(node);
+  co_await takeOut(node);
+}
+
+Async<std::optional<Again>> Restarts::removeMedium(NodeName node) {
+  const auto stage = stages_.find(node);
+  bool boots = stage != stages_.end() && stage->second.boots > 0;
+  if (!boots && boot_log_ && !agents_.state(node)) {
+    CO_TRY(begun, boot_log_->underWay(node));
+    boots = begun && begun->mode == Mode::Ram &&
+            clock_.now() - begun->at < limitHere(clock_, kBootLimit);
   }
-  CO_TRY_OK(
-      co_await bmc.bootOnce(mode == Mode::Ram ? bmc::BootTarget::Pxe : bmc::BootTarget::Disk));
+  if (boots)
+    co_return Again{kLookAgain,
+                    fmt::format("{} to start from its boot medium, or to be given up", node.str())};
+  CO_TRY_OK(co_await cds_.eject(node));
+  co_return std::nullopt;
+}
+
+Async<void> Restarts::restart(NodeName node, Mode mode) {
+  auto target = mode == Mode::Ram ? bmc::BootTarget::Pxe : bmc::BootTarget::Disk;
+  if (mode == Mode::Ram && netboot_.usesMedium(node)) {
+    CO_TRY(inserted, co_await cds_.insert(node));
+    target = inserted;
+  } else {
+    co_await takeOut(node);  // of an earlier start: by another profile, or to another system
+    if (mode == Mode::Ram) {
+      CO_TRY_OK(netboot_.arm(node));
+    } else {
+      netboot_.disarm(node);
+    }
+  }
+  auto started = co_await startInto(node, mode, target);
+  if (!started) co_await takeOut(node);
+  co_return started;
+}
+
+/// The boot override goes first: a machine must never start without it and take another turn.
+Async<void> Restarts::startInto(NodeName node, Mode mode, bmc::BootTarget target) {
+  auto& bmc = bmcs_.at(node);
+  CO_TRY_OK(co_await bmc.bootOnce(target));
   CO_TRY(system, co_await bmc.system());
   const bool off = system.power == bmc::PowerState::Off;
   if (boot_log_) CO_TRY_OK(boot_log_->began(node, {mode, clock_.now()}));

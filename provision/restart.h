@@ -13,6 +13,7 @@
 #include "lifecycle/model/phase.h"
 #include "provision/boot_log.h"
 #include "provision/netboot/netboot.h"
+#include "provision/virtual_cds.h"
 
 #include <functional>
 #include <map>
@@ -40,6 +41,7 @@ class Restarts {
         clock_(clock),
         boot_ended_(std::move(boot_ended)),
         boot_log_(boots),
+        cds_(bmcs, netboot, boots),
         born_(clock.steady()) {}
 
   /// Has the intent begun its work on the node (its operation is recorded)? Then a machine that is
@@ -53,6 +55,15 @@ class Restarts {
   Async<std::optional<lifecycle::Again>> intoRam(NodeName node, Work work, std::string live = {});
   /// Drives the node into the system on its disk, likewise.
   Async<std::optional<lifecycle::Again>> intoDisk(NodeName node, Work work);
+  /// The RAM OS has called: nobody boots into it any more by mistake, and its boot medium, if it
+  /// came by one, is taken out. What the BMC refuses stays written down.
+  Task<void> arrived(NodeName node);
+  /// A boot medium of muster's that is still in the node's virtual CD, as far as is written down.
+  Result<std::optional<InsertedMedium>> mediumLeft(const NodeName& node) const {
+    return cds_.left(node);
+  }
+  /// Takes it out. nullopt: it is out; else what is waited for, because a boot needs it still.
+  Async<std::optional<lifecycle::Again>> removeMedium(NodeName node);
   /// The stage is over; a later one starts to count anew.
   void forget(const NodeName& node) {
     const auto stage = stages_.extract(node);
@@ -75,6 +86,8 @@ class Restarts {
                                                std::string live);
   Async<bool> mustRestart(NodeName node, Stage stage, std::chrono::milliseconds limit);
   Async<void> restart(NodeName node, wire::Mode mode);
+  Async<void> startInto(NodeName node, wire::Mode mode, bmc::BootTarget target);
+  Task<void> takeOut(NodeName node);
   Stage& stageOf(const NodeName& node, wire::Mode mode);
   Result<void> recall(const NodeName& node, Stage& stage);
 
@@ -84,6 +97,7 @@ class Restarts {
   Clock& clock_;
   std::function<void(const NodeName&)> boot_ended_;
   BootLog* boot_log_;  ///< nullptr: nothing is known of earlier controllers
+  VirtualCds cds_;
   std::chrono::steady_clock::time_point born_;  ///< agents have been able to call since then
   std::map<NodeName, Stage> stages_;
 };

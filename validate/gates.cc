@@ -4,6 +4,7 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/drivers.h"
 #include "inventory/model/fabric.h"
+#include "inventory/model/fabric_membership.h"
 #include "inventory/model/gates.h"
 #include "inventory/model/images.h"
 #include "inventory/model/node_network.h"
@@ -224,17 +225,33 @@ Params hostStream(const Asked& asked) {
 }
 /// Symbol errors are InfiniBand's; how long is long enough the check knows from the link's rate.
 Params rdmaLinks(const Asked& asked) {
-  const auto fabric = asked.cluster.fabrics.find(asked.profile.fabric);
-  if (fabric == asked.cluster.fabrics.end() || fabric->second.roce) return std::nullopt;
-  return Params(nlohmann::json{{"window_seconds", asked.level.link_seconds}});
+  for (const auto& name : inventory::fabricsOf(asked.profile))
+    if (const auto fabric = asked.cluster.fabrics.find(name);
+        fabric != asked.cluster.fabrics.end() && !fabric->second.roce)
+      return Params(nlohmann::json{{"window_seconds", asked.level.link_seconds}});
+  return std::nullopt;
 }
-/// Every port that is of the fabric's kind, at the rate of its link.
+nlohmann::json portOf(const inventory::Fabric& fabric) {
+  nlohmann::json out{{"link_layer", fabric.roce ? "Ethernet" : "InfiniBand"}};
+  if (const auto line = lineGbits(fabric.link)) out["min_gbits"] = kDataShareOfLine * *line;
+  return out;
+}
+/// Every port that is of the fabric's kind, at the rate of its link; of several fabrics the ports
+/// of every rail, each as its own fabric.
 Params rdmaPorts(const Asked& asked) {
+  if (!asked.profile.other_fabrics.empty()) {
+    auto devices = nlohmann::json::object();
+    for (const auto& name : inventory::fabricsOf(asked.profile))
+      if (const auto fabric = asked.cluster.fabrics.find(name);
+          fabric != asked.cluster.fabrics.end())
+        for (const auto& hca : inventory::hcasOn(asked.profile, fabric->second))
+          devices[hca] = portOf(fabric->second);
+    return Params(nlohmann::json{{"devices", std::move(devices)}});
+  }
   const auto fabric = asked.cluster.fabrics.find(asked.profile.fabric);
-  const auto line = lineGbits(asked.link());
-  if (fabric == asked.cluster.fabrics.end() || !line) return Params(nlohmann::json::object());
-  return Params(nlohmann::json{{"min_gbits", kDataShareOfLine * *line},
-                               {"link_layer", fabric->second.roce ? "Ethernet" : "InfiniBand"}});
+  if (fabric == asked.cluster.fabrics.end() || !lineGbits(asked.link()))
+    return Params(nlohmann::json::object());
+  return Params(portOf(fabric->second));
 }
 /// Of nodes that were given one.
 Params systemNetwork(const Asked& asked) {

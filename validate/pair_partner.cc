@@ -4,6 +4,7 @@
 #include "base/json_input.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
+#include "inventory/model/fabric_membership.h"
 #include "inventory/model/profile.h"
 #include "inventory/model/rails.h"
 #include "validate/checks/rdma_devices.h"
@@ -42,21 +43,31 @@ bool isOfAnotherLayer(const std::string& device, const std::vector<std::string>&
   });
 }
 
+/// Whether the one is on every fabric that the other is on.
+bool reaches(const inventory::Profile& one, const inventory::Profile& other) {
+  if (other.fabric.empty()) return one.fabric.empty();
+  const auto fabrics = inventory::fabricsOf(other);
+  return std::all_of(fabrics.begin(), fabrics.end(),
+                     [&](const std::string& name) { return inventory::isOn(one, name); });
+}
+
 }  // namespace
 
 std::vector<std::string> railDevicesOf(const inventory::Cluster& cluster,
                                        const inventory::Node& node,
-                                       const gateway::AgentGateway& agents) {
+                                       const gateway::AgentGateway& agents, const std::string& on) {
   const auto state = agents.state(node.name);
   if (!state || state->mode != wire::Mode::Disk) return {};
   const auto reported = wordsOf(*state, "rdma.devices");
   const auto& profile = cluster.profileOf(node);
+  const auto& name = on.empty() ? profile.fabric : on;
   std::vector<std::string> devices;
   for (const auto& rail : profile.rails)
-    if (std::find(reported.begin(), reported.end(), rail.hca) != reported.end())
+    if (inventory::fabricOfHca(profile, rail.hca) == name &&
+        std::find(reported.begin(), reported.end(), rail.hca) != reported.end())
       devices.push_back(rail.hca);
-  if (!devices.empty()) return devices;
-  const auto fabric = cluster.fabrics.find(profile.fabric);
+  if (!devices.empty() || !profile.other_fabrics.empty()) return devices;
+  const auto fabric = cluster.fabrics.find(name);
   const auto layers = wordsOf(*state, "rdma.layers");
   for (const auto& device : reported)
     if (fabric == cluster.fabrics.end() ||
@@ -83,8 +94,8 @@ std::vector<Partner> partnersOf(const inventory::Cluster& cluster, const invento
   for (std::size_t step = 0; step < nodes.size(); ++step) {
     const auto& candidate = nodes[(first + step) % nodes.size()];
     const auto& profile = cluster.profileOf(candidate);
-    if (candidate.name == node.name || profile.fabric != cluster.profileOf(node).fabric) continue;
-    const auto devices = railDevicesOf(cluster, candidate, agents);
+    if (candidate.name == node.name || !reaches(profile, cluster.profileOf(node))) continue;
+    const auto devices = railDevicesOf(cluster, candidate, agents, cluster.profileOf(node).fabric);
     if (devices.empty()) continue;
     const auto pool = facts.value(lifecycle::Subject(candidate.name),
                                   FacetName(std::string(lifecycle::kPoolFacet)));

@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
+#include "inventory/model/fabric_membership.h"
 #include "inventory/model/profile.h"
 #include "validate/checks/expectations.h"
 #include "validate/checks/rdma_devices.h"
@@ -163,17 +164,50 @@ Async<std::string> PairTests::whyNot(Partner partner) {
 /// side they would share the host's memory.
 Async<CheckResult> PairTests::measure(inventory::Node node, Partner partner, Limits limits,
                                       std::string task_id) {
-  const auto own = railDevicesOf(cluster_, node, agents_);
-  if (own.empty())
-    co_return broken(fmt::format("{} reports no RDMA device any more", node.name.str()));
-  std::vector<CheckResult> rails;
-  for (std::size_t rail = 0; rail < own.size(); ++rail) {
-    const Rail devices{own[rail], partner.devices[rail % partner.devices.size()], rail, own.size()};
-    CO_TRY(result, co_await measureRail(node, partner, devices, limits,
-                                        own.size() == 1 ? task_id : task_id + "/" + own[rail]));
-    rails.push_back(std::move(result));
+  const auto& profile = cluster_.profileOf(node);
+  // GPUs speak over the compute fabric alone.
+  auto fabrics = memory_ == PairMemory::Gpu ? std::vector<std::string>{profile.fabric}
+                                            : inventory::fabricsOf(profile);
+  if (fabrics.empty()) fabrics.emplace_back();
+  std::vector<Rail> all;
+  for (const auto& fabric : fabrics) {
+    auto rails = railsOn(node, partner, fabric);
+    if (!rails) co_return broken(rails.error().text());
+    for (auto& rail : *rails) all.push_back(std::move(rail));
   }
-  co_return ofAllRails(own, std::move(rails));
+  std::vector<std::string> own;
+  std::vector<CheckResult> results;
+  for (const auto& rail : all) {
+    // What a gate demands, it demands of the compute fabric.
+    const auto asked = rail.fabric == profile.fabric ? limits : Limits{};
+    CO_TRY(result, co_await measureRail(node, partner, rail, asked,
+                                        all.size() == 1 ? task_id : task_id + "/" + rail.own));
+    results.push_back(std::move(result));
+    own.push_back(rail.own);
+  }
+  co_return ofAllRails(own, std::move(results));
+}
+
+Result<std::vector<PairTests::Rail>> PairTests::railsOn(const inventory::Node& node,
+                                                        const Partner& partner,
+                                                        const std::string& fabric) const {
+  const auto& profile = cluster_.profileOf(node);
+  const auto where = profile.other_fabrics.empty() ? "" : " on the fabric " + fabric;
+  const auto own = railDevicesOf(cluster_, node, agents_, fabric);
+  if (own.empty())
+    return fail(ErrorCode::Unavailable,
+                fmt::format("{} reports no RDMA device{} any more", node.name.str(), where));
+  auto theirs = partner.devices;
+  if (fabric != profile.fabric)
+    if (const auto* other = cluster_.findNode(partner.node))
+      theirs = railDevicesOf(cluster_, *other, agents_, fabric);
+  if (theirs.empty())
+    return fail(ErrorCode::Unavailable,
+                fmt::format("{} reports no RDMA device{}", partner.node.str(), where));
+  std::vector<Rail> out;
+  for (std::size_t rail = 0; rail < own.size(); ++rail)
+    out.push_back({own[rail], theirs[rail % theirs.size()], rail, own.size(), fabric});
+  return out;
 }
 
 /// GPUs lie by rails as they are numbered; CUDA is told to number them as the bus does.
@@ -197,7 +231,7 @@ void PairTests::addLatency(wire::RdmaPairParams& params, const Rail& rail,
 }
 
 double PairTests::floorOf(const inventory::Node& node, const Rail& rail) const {
-  const auto fabric = cluster_.fabrics.find(cluster_.profileOf(node).fabric);
+  const auto fabric = cluster_.fabrics.find(rail.fabric);
   const double host =
       rdmaFloorGbits(rail.own, fabric == cluster_.fabrics.end() ? "" : fabric->second.link);
   if (memory_ == PairMemory::Host) return host;

@@ -70,7 +70,11 @@ class PairTests {
   struct Rail {
     std::string own, partner;
     std::size_t number = 0, count = 1;
+    std::string fabric = {};  ///< that both are on
   };
+  /// Rails of one fabric with the partner's of the same; why there are none.
+  Result<std::vector<Rail>> railsOn(const inventory::Node& node, const Partner& partner,
+                                    const std::string& fabric) const;
   Async<wire::CheckResult> measure(inventory::Node node, Partner partner, Limits limits,
                                    std::string task_id);
   Async<wire::CheckResult> measureRail(inventory::Node node, Partner partner, Rail rail,

@@ -121,6 +121,8 @@ std::string declarationDigest(const inventory::Cluster& cluster, const inventory
   putDrivers(out << "{\"drivers\":", cluster, profile);
   putExpectation(out << ",\"expect\":", profile.expect);
   (out << ",\"fabric\":").quote(profile.fabric);
+  if (!profile.other_fabrics.empty())  // who has one fabric keeps its digest
+    (out << ",\"fabrics\":").list(profile.other_fabrics);
   putFirmware(out << ",\"firmware\":", cluster, profile);
   putGates(out << ",\"gates\":", cluster, profile);
   (out << ",\"image\":").quote(profile.image);

@@ -18,6 +18,8 @@
 #include "fabric/node_services.h"
 #include "firmware/firmware.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/fabric_membership.h"
 #include "inventory/model/gates.h"
 #include "inventory/model/images.h"
 #include "inventory/model/monitor.h"
@@ -103,13 +105,40 @@ std::vector<std::string> standbyUrls(const inventory::Network& network) {
 }  // namespace
 
 fabric::FabricOptions fabricOptions(const Options& options,
-                                    const std::optional<lab::LabHandle>& lab) {
+                                    const std::optional<lab::LabHandle>& lab,
+                                    const inventory::Cluster& cluster, const std::string& fabric) {
+  const auto* main = inventory::mainFabric(cluster);
+  const bool several = inventory::managedFabrics(cluster).size() > 1;
+  const auto folderOf = [&](const std::string& name) {
+    const auto run = options.state / "run";
+    return !several || (main && main->name == name) ? run / "fabric" : run / "fabrics" / name;
+  };
+  const auto infiniband = inventory::infiniBandFabrics(cluster);
   fabric::FabricOptions out;
-  out.run_folder = options.state / "run" / "fabric";
-  out.opensm_unit = opensmUnit(lab.has_value());
-  if (!lab) return out;
-  out.tool_prefix = {"ibsim-run"};
-  out.tool_env = lab->fabric_env;
+  out.run_folder = folderOf(fabric);
+  const auto unit = opensmUnit(lab.has_value());  // runs one OpenSM: the main fabric's
+  const bool is_main = !several || (main && main->name == fabric);
+  if (is_main) out.opensm_unit = unit;
+  for (const auto* other : infiniband)
+    if (other->name != fabric) out.other_folders.push_back(folderOf(other->name));
+  if (!is_main && unit) {
+    out.other_folders.push_back(unit->folder);
+    out.no_opensm = fmt::format(
+        "{} runs one subnet manager, that of the compute fabric: let nodes, UFM or a switch run "
+        "the one of fabric {}, and take controller out of its subnet_managers",
+        unit->name, fabric);
+  }
+  if (lab) {
+    out.tool_prefix = {"ibsim-run"};
+    const auto own = lab->fabrics.find(fabric);
+    out.tool_env = own == lab->fabrics.end() ? lab->fabric_env : own->second;
+    return out;
+  }
+  // The only fabric is seen through whichever port is up, unless its HCA was named.
+  if (const auto own = cluster.fabrics.find(fabric);
+      own != cluster.fabrics.end() && !own->second.roce &&
+      (infiniband.size() > 1 || own->second.controller_hca != inventory::Fabric().controller_hca))
+    out.local_hca = own->second.controller_hca;
   return out;
 }
 
@@ -269,6 +298,7 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   provision::NetbootOptions netboot{netbootFolder(options.state), gateway::kHttpPort,
                                     gateway::kHttpsPort,          keys_->ca.fingerprint(),
                                     options.runFolder("hosts"),   options.runFolder("tftp")};
+  netboot.workers = &workers_;
   netboot.dnsmasq_unit = dnsmasq;
   netboot.window = [this] { return limitHere(*clock_, gateway::kEnrollmentWindow); };
   netboot_ = provision::makeNetboot(cluster_, *images_, *gateway_, *processes_,
@@ -299,6 +329,8 @@ Result<void> Controller::startServers(Role role, provision::RunningDnsmasq dnsma
   const auto peers = peers_ ? peers_->routes() : std::vector<io::Route>();
   http.insert(http.end(), peers.begin(), peers.end());
   https.insert(https.end(), drivers.begin(), drivers.end());
+  const auto media = netboot_->mediumRoutes();  // some BMCs read by HTTPS only
+  https.insert(https.end(), media.begin(), media.end());
   TRY(server, gateway::start(context_.get_executor(), cluster_.provisioning(), keys_->ca,
                              std::move(http), std::move(https)));
   server_ = std::move(server);
@@ -348,10 +380,13 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
       cluster_, *bmcs_, *clock_, workers_, fmt::format("http://{}:{}", address, gateway::kHttpPort),
       gateway_.get()));
   owned_.push_back(firmware::makeBiosPhase(cluster_, *bmcs_, *clock_));
-  owned_.push_back(
-      fabric::makeFabricPhase(cluster_, *processes_, *clock_, fabricOptions(options, lab)));
-  owned_.push_back(
-      fabric::makeNodeServicesPhase(cluster_, *gateway_, *clock_, fabricOptions(options, lab)));
+  owned_.push_back(fabric::makeFabricPhases(
+      cluster_, *processes_, *clock_,
+      [&](const std::string& name) { return fabricOptions(options, lab, cluster_, name); }));
+  owned_.push_back(fabric::makeNodeServicesPhase(
+      cluster_, *gateway_, *clock_, [this, options, lab](const std::string& name) {
+        return fabricOptions(options, lab, cluster_, name);
+      }));
   owned_.push_back(validate::makeValidatePhase(
       cluster_, *gateway_, *certificates_, *store_, *clock_,
       [this](lifecycle::Subject subject) { return observePool(std::move(subject)); },

@@ -58,9 +58,11 @@ struct Baseline;
 
 namespace muster::app {
 
-/// The fabric's tools as they are here: plain, or on the twin's simulated fabric.
+/// A fabric's tools as they are here: plain, or on the twin's simulated fabric. Its files are in
+/// run/fabric where it is the main one (inventory::mainFabric), else in run/fabrics/NAME.
 fabric::FabricOptions fabricOptions(const Options& options,
-                                    const std::optional<lab::LabHandle>& lab);
+                                    const std::optional<lab::LabHandle>& lab,
+                                    const inventory::Cluster& cluster, const std::string& fabric);
 
 /// Where muster-agent and other programs of ours lie: beside this binary, links resolved
 /// (/usr/bin/muster leads to /usr/lib/muster/muster).

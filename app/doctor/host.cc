@@ -4,6 +4,7 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/credentials.h"
 #include "inventory/model/fabric.h"
+#include "inventory/model/fabric_membership.h"
 #include "inventory/model/profile.h"
 #include "provision/images/agent_initrd.h"
 
@@ -200,16 +201,15 @@ void lookAtKvm(Lines& out) {
                  "modprobe kvm_intel || modprobe kvm_amd; as a guest: nested virtualization"});
 }
 
-void lookAtFabric(const inventory::Cluster& cluster, Lines& out) {
-  const bool runs_sm = std::ranges::any_of(cluster.fabrics, [](const auto& named) {
-    return std::ranges::find(named.second.subnet_managers, "controller") !=
-           named.second.subnet_managers.end();
-  });
-  if (!runs_sm) return;
+namespace {
+
+/// `hca`: the only one that counts; empty: any.
+void lookAtLink(const std::string& hca, const std::string& fabric, Lines& out) {
   std::vector<std::string> seen;
   std::error_code none;
   for (const auto& device : fs::directory_iterator("/sys/class/infiniband", none))
     for (const auto& port : fs::directory_iterator(device.path() / "ports", none)) {
+      if (!hca.empty() && device.path().filename() != hca) continue;
       if (firstLine(port.path() / "link_layer") != "InfiniBand") continue;
       const auto name = fmt::format("{} port {}", device.path().filename().string(),
                                     port.path().filename().string());
@@ -218,12 +218,33 @@ void lookAtFabric(const inventory::Cluster& cluster, Lines& out) {
       seen.push_back(fmt::format("{} ({})", name, state));
     }
   out.push_back({"fabric", Bad,
-                 seen.empty() ? "this host has no InfiniBand port"
+                 seen.empty() ? hca.empty()
+                                    ? std::string("this host has no InfiniBand port")
+                                    : fmt::format("this host has no InfiniBand port {}", hca)
                               : fmt::format("no link: {}", fmt::join(seen, ", ")),
-                 "subnet_managers names the controller, whose opensm needs a port",
+                 fabric.empty() ? std::string("subnet_managers names the controller, whose opensm "
+                                              "needs a port")
+                                : fmt::format("the fabric {} is looked at through {} "
+                                              "(controller_hca)",
+                                              fabric, hca),
                  seen.empty() ? "apt install rdma-core and look at lspci; or name nodes in "
                                 "fabric.….subnet_managers"
                               : "look at the cable, then: ibstat"});
+}
+
+}  // namespace
+
+void lookAtFabric(const inventory::Cluster& cluster, Lines& out) {
+  const bool runs_sm = std::ranges::any_of(cluster.fabrics, [](const auto& named) {
+    return std::ranges::find(named.second.subnet_managers, "controller") !=
+           named.second.subnet_managers.end();
+  });
+  if (!runs_sm) return;
+  if (const auto fabrics = inventory::infiniBandFabrics(cluster); fabrics.size() > 1) {
+    for (const auto* fabric : fabrics) lookAtLink(fabric->controller_hca, fabric->name, out);
+    return;
+  }
+  lookAtLink({}, {}, out);
 }
 
 }  // namespace muster::app::doctor

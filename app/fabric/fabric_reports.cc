@@ -20,6 +20,7 @@
 #include "fabric/roce/switch_config.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
+#include "inventory/model/fabric_membership.h"
 
 #include <algorithm>
 
@@ -84,34 +85,58 @@ void keep(const fabric::FabricOptions& where, fabric::KeptReportKind kind,
     logWarning("fabric", "what was seen cannot be kept: {}", kept.error().str());
 }
 
+/// The standbys of one fabric, below `folder`.
+void addManagers(const Options& options, const inventory::Cluster& cluster,
+                 const fabric::ExpandedFabric& one, const std::string& folder,
+                 RenderedFabric& out) {
+  const auto where = fabricOptions(options, std::nullopt, cluster, one.fabric->name);
+  const auto known =
+      fabric::KnownGuids::fromJson(io::readFile(where.run_folder / "guids.json").value_or(""));
+  for (const auto& manager : one.fabric->subnet_managers) {
+    if (manager == "controller") continue;  // muster runs that one itself
+    auto own = fabric::renderManager(cluster, *one.fabric, *one.declared, known, manager,
+                                     io::readFile(where.opensmFolder() / "guid2lid").value_or(""));
+    if (!own) {
+      out.missing.push_back(own.error());
+      continue;
+    }
+    for (auto& file : *own) out.files.push_back({folder + file.path, std::move(file.content)});
+  }
+}
+
 }  // namespace
 
-Result<fabric::DiffReport> fabricDiff(const Options& options, const std::filesystem::path& found) {
-  if (!found.empty()) {
+Result<fabric::DiffReport> fabricDiff(const Options& options, const DiffRequest& request) {
+  if (!request.found.empty()) {
     TRY(cluster, loadCluster(options));
-    TRY(text, io::readRegularFile(found, kMaxInputBytes));
-    return fabric::diff(cluster, text);
+    TRY(text, io::readRegularFile(request.found, kMaxInputBytes));
+    return fabric::diff(cluster, text, request.fabric);
   }
   TRY(site, siteOf(options));
+  TRY(fabric, fabric::chosenFabric(site.cluster, request.fabric));
   const auto processes = io::makeProcessRunner();
-  const auto where = fabricOptions(options, site.lab);
-  auto report = Loop().run(fabric::diff(site.cluster, *processes, where));
+  const auto where = fabricOptions(options, site.lab, site.cluster, fabric->name);
+  auto report = Loop().run(fabric::diff(site.cluster, *processes, where, fabric->name));
   if (report) keep(where, fabric::KeptReportKind::Diff, toJson(*report));
   return report;
 }
 
 Result<void> watchFabric(const Options& options, std::chrono::seconds interval,
-                         const std::function<bool(const fabric::DiffReport&)>& changed) {
+                         const std::function<bool(const fabric::DiffReport&)>& changed,
+                         const std::string& name) {
   TRY(site, siteOf(options));
+  TRY(fabric, fabric::chosenFabric(site.cluster, name));
   const auto processes = io::makeProcessRunner();
   SystemClock clock;
-  return Loop().run(fabric::watch(site.cluster, *processes, clock, fabricOptions(options, site.lab),
-                                  interval, changed));
+  return Loop().run(fabric::watch(site.cluster, *processes, clock,
+                                  fabricOptions(options, site.lab, site.cluster, fabric->name),
+                                  interval, changed, fabric->name));
 }
 
-Result<CablingSheet> cablingSheet(const Options& options, const std::string& rack) {
+Result<CablingSheet> cablingSheet(const Options& options, const std::string& rack,
+                                  const std::string& name) {
   TRY(cluster, loadCluster(options));
-  TRY(fabric, fabric::onlyFabric(cluster));
+  TRY(fabric, fabric::chosenFabric(cluster, name));
   TRY(declared, fabric::declaredTopology(cluster, *fabric));
   return CablingSheet{
       fabric::cablingCsv(declared, fabric::placesOf(cluster, *fabric, declared), rack),
@@ -120,13 +145,13 @@ Result<CablingSheet> cablingSheet(const Options& options, const std::string& rac
 
 Result<std::string> plotFabric(const Options& options, const PlotRequest& request) {
   TRY(cluster, loadCluster(options));
-  TRY(fabric, fabric::onlyFabric(cluster));
+  TRY(fabric, fabric::chosenFabric(cluster, request.fabric));
   const auto title = fmt::format("{} – {}", cluster.name, fabric->name);
   if (request.declared_only) {
     TRY(declared, fabric::declaredTopology(cluster, *fabric));
     return fabric::plotSvg(title, declared, fabric::placesOf(cluster, *fabric, declared));
   }
-  TRY(found, fabricDiff(options, request.found));
+  TRY(found, fabricDiff(options, {request.found, fabric->name}));
   if (!found.error.empty())
     return fail(ErrorCode::Unavailable,
                 found.error + "; --declared draws without discovering the fabric");
@@ -135,32 +160,31 @@ Result<std::string> plotFabric(const Options& options, const PlotRequest& reques
                          &now);
 }
 
-Result<RenderedFabric> renderFabric(const Options& options) {
+Result<RenderedFabric> renderFabric(const Options& options, const std::string& name) {
   TRY(cluster, loadCluster(options));
-  TRY(fabric, fabric::onlyFabric(cluster));
-  TRY(declared, fabric::declaredTopology(cluster, *fabric));
-  RenderedFabric out;
-  TRY(files, fabric::renderExports(cluster, *fabric, declared));
-  out.files = std::move(files);
-  const auto where = fabricOptions(options, std::nullopt);
-  const auto run = where.run_folder;
-  const auto known = fabric::KnownGuids::fromJson(io::readFile(run / "guids.json").value_or(""));
-  for (const auto& manager : fabric->subnet_managers) {
-    if (manager == "controller") continue;  // muster runs that one itself
-    auto own = fabric::renderManager(cluster, *fabric, declared, known, manager,
-                                     io::readFile(where.opensmFolder() / "guid2lid").value_or(""));
-    if (own)
-      out.files.insert(out.files.end(), own->begin(), own->end());
-    else
-      out.missing.push_back(own.error());
+  auto fabrics = inventory::managedFabrics(cluster);
+  if (!name.empty() || fabrics.size() < 2) {
+    TRY(fabric, fabric::chosenFabric(cluster, name));
+    fabrics = {fabric};
   }
+  std::vector<fabric::Topology> topologies(fabrics.size());
+  std::vector<fabric::ExpandedFabric> expanded;
+  for (std::size_t i = 0; i < fabrics.size(); ++i) {
+    TRY(declared, fabric::declaredTopology(cluster, *fabrics[i]));
+    topologies[i] = std::move(declared);
+    expanded.push_back({fabrics[i], &topologies[i]});
+  }
+  RenderedFabric out;
+  out.files = fabric::renderExports(cluster, expanded);
+  for (const auto& one : expanded)
+    addManagers(options, cluster, one, fabric::folderOf(*one.fabric, expanded.size()), out);
   return out;
 }
 
 Result<std::vector<fabric::PortDifference>> checkQos(const Options& options,
                                                      const QosCheckRequest& request) {
   TRY(cluster, loadCluster(options));
-  TRY(fabric, fabric::onlyFabric(cluster));
+  TRY(fabric, fabric::chosenFabric(cluster, request.fabric));
   if (!fabric->roce)
     return fail(
         ErrorCode::InvalidInput,
@@ -191,14 +215,19 @@ Result<fabric::LinkHealthReport> linkHealth(const Options& options,
   }
   if (!request.before.empty()) return healthOfFiles(request, limits, transceivers);
   TRY(site, siteOf(options));
+  const auto chosen = fabric::chosenFabric(site.cluster, request.fabric);
+  if (!chosen && !site.cluster.fabrics.empty()) return fail(chosen.error());
+  const auto name = chosen ? (*chosen)->name : std::string();  // counters need no declaration
   const auto processes = io::makeProcessRunner();
-  const auto where = fabricOptions(options, site.lab);
+  const auto where = fabricOptions(options, site.lab, site.cluster, name);
   SystemClock clock;
   auto report = Loop().run(fabric::linkHealth(
       *processes, clock, where,
       std::chrono::milliseconds(static_cast<long>(request.window_seconds * 1000)), limits,
       std::move(transceivers)));
-  if (report) keep(where, fabric::KeptReportKind::Health, toJson(*report));
+  if (!report) return report;
+  report->fabric = name;
+  keep(where, fabric::KeptReportKind::Health, toJson(*report));
   return report;
 }
 
@@ -209,6 +238,7 @@ Result<fabric::RehearsalReport> rehearseFaults(
   const auto processes = io::makeProcessRunner();
   SystemClock clock;
   fabric::RehearsalOptions how;
+  how.fabric = request.fabric;
   how.folder = options.state / "run" / "fabric-rehearsal";
   if (request.one_at_a_time) how.together = 1;
   if (!request.faults.empty()) how.kinds = request.faults;

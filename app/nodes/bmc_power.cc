@@ -354,6 +354,8 @@ std::string_view wordOf(bmc::BootTarget target) {
       return "http";
     case bmc::BootTarget::Cd:
       return "cd";
+    case bmc::BootTarget::Usb:
+      return "usb";
     default:
       return "none";
   }
@@ -416,14 +418,19 @@ Result<BootOrderResult> putFirst(const Machine& machine, const BootOrderRequest&
   return BootOrderResult{std::move(after), true};
 }
 
+Async<void> insertOne(bmc::Bmc& bmc, std::string url) {
+  CO_TRY_OK(co_await bmc.insertMedia({std::move(url)}));
+  co_return Result<void>();
+}
+
 Result<std::vector<bmc::VirtualMedium>> changeMedia(const Machine& machine,
                                                     const MediaRequest& request) {
   auto& controller = *machine.session.controller;
   auto& bmc = controller.bmcs().at(request.node);
   if (request.eject) {
-    TRY_OK(noted(machine, "bmc media eject", bmc.ejectMedia()));
+    TRY_OK(noted(machine, "bmc media eject", bmc.ejectMedia("")));
   } else if (!request.insert.empty()) {
-    TRY_OK(noted(machine, "bmc media insert " + request.insert, bmc.insertMedia(request.insert)));
+    TRY_OK(noted(machine, "bmc media insert " + request.insert, insertOne(bmc, request.insert)));
   }
   return controller.run(bmc.virtualMedia());
 }

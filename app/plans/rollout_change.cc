@@ -25,9 +25,8 @@ Result<std::string> changeTextOf(const lifecycle::EffectiveCluster& live, const 
 Result<ReadChange> changeOf(const lifecycle::RolloutParams& asked,
                             const lifecycle::EffectiveCluster& live, const std::string& nodes) {
   if (asked.change.empty() == asked.driver.empty())
-    return fail(
-        ErrorCode::InvalidInput,
-        "say what changes, in one way: a change (--change FILE) or a driver (--driver NAME)");
+    return fail(ErrorCode::InvalidInput,
+                "say what changes, in one way: --change FILE or --driver NAME");
   ReadChange out{{}, asked.change, asked.change_file, {}};
   if (!asked.driver.empty()) {
     TRY(selected, selectedNodes(live.cluster(), nodes));
@@ -37,8 +36,9 @@ Result<ReadChange> changeOf(const lifecycle::RolloutParams& asked,
   auto loaded = inventory::loadChangeText(out.text, out.file, live.cluster());
   for (const auto& one : loaded.diagnostics.all()) out.notes.push_back(one.str());
   if (!loaded.change)
-    return fail(ErrorCode::InvalidInput, fmt::format("the change does not fit the inventory:\n{}",
-                                                     fmt::join(out.notes, "\n")));
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("the change does not fit the inventory; nothing was done:\n{}",
+                            fmt::join(out.notes, "\n")));
   out.change = std::move(*loaded.change);
   return out;
 }

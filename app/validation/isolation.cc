@@ -227,9 +227,9 @@ Async<std::optional<isolate::Begun>> interruptedRun(Session& session, isolate::R
 Async<isolate::SiteRoutes> routesOf(const Options& options, const Session& session,
                                     const isolate::Site& site) {
   const auto processes = io::makeProcessRunner();
-  const auto where = fabricOptions(options, session.lab);
+  const auto where = fabricOptions(options, session.lab, session.cluster(), site.fabric);
   CO_TRY(seen, co_await fabric::discover(*processes, where));
-  CO_TRY(found, fabric::withDeclaredNames(session.cluster(), std::move(seen)));
+  CO_TRY(found, fabric::withDeclaredNames(session.cluster(), std::move(seen), site.fabric));
   fabric::Tools tools(*processes, where);
   CO_TRY(tables, co_await tools.forwardingTables());
   co_return siteRoutes(site, fabric::Routes(found, tables));

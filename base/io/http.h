@@ -131,11 +131,18 @@ struct ServerRequest {
   }
 };
 
+/// Bytes that stand in the place of the file's own, inside it.
+struct FileOverlay {
+  std::uint64_t offset = 0;
+  std::string bytes;
+};
+
 /// A part of a file, sent without reading it into memory. Range requests are answered by the server
 /// itself.
 struct FileBody {
   std::filesystem::path path;
   std::string content_type = "application/octet-stream";
+  std::shared_ptr<const FileOverlay> overlay = {};  ///< nullptr: the file as it is
 };
 
 /// A body that is made while it is sent, and has no end that anybody knows (text/event-stream).

@@ -75,15 +75,10 @@ Task<error_code> writeHead(Reply* reply, int status, Headers headers,
   co_return error;
 }
 
-Task<error_code> writeText(Reply* reply, int status, Headers headers, std::string body) {
-  if (!reply->head_only && body.size() <= kSmallBodyBytes) {
-    co_return co_await writeSmall(reply, status, std::move(headers), std::move(body));
-  }
-  error_code error = co_await writeHead(reply, status, std::move(headers), body.size());
-  if (error || reply->head_only) co_return error;
-  std::string_view rest = body;
-  while (!rest.empty() &&
-         !error) {  // in pieces, so that the deadline is for a stall and not for the whole body
+/// In pieces, so that the deadline is for a stall and not for the whole.
+Task<error_code> sendMemory(Reply* reply, std::string_view rest) {
+  error_code error;
+  while (!rest.empty() && !error) {
     reply->armForNextPiece();
     const auto piece = rest.substr(0, kFilePieceBytes);
     co_await asio::async_write(reply->connection->stream, asio::buffer(piece),
@@ -92,6 +87,15 @@ Task<error_code> writeText(Reply* reply, int status, Headers headers, std::strin
     rest.remove_prefix(piece.size());
   }
   co_return error;
+}
+
+Task<error_code> writeText(Reply* reply, int status, Headers headers, std::string body) {
+  if (!reply->head_only && body.size() <= kSmallBodyBytes) {
+    co_return co_await writeSmall(reply, status, std::move(headers), std::move(body));
+  }
+  error_code error = co_await writeHead(reply, status, std::move(headers), body.size());
+  if (error || reply->head_only) co_return error;
+  co_return co_await sendMemory(reply, body);
 }
 
 /// Plain connections: the kernel copies from the page cache to the socket.
@@ -140,6 +144,26 @@ Task<error_code> sendEncrypted(Reply* reply, int fd, Piece piece) {
   co_return error;
 }
 
+Task<error_code> sendFile(Reply* reply, int fd, Piece piece) {
+  if (piece.length == 0) co_return error_code();
+  co_return co_await (reply->connection->stream.tls() ? sendEncrypted(reply, fd, piece)
+                                                      : sendPlain(reply, fd, piece));
+}
+
+/// What of the piece lies before the overlay, in it, and behind it.
+Task<error_code> sendOverlaid(Reply* reply, int fd, Piece piece,
+                              std::shared_ptr<const FileOverlay> overlay) {
+  const auto end = piece.offset + piece.length,
+             from = std::clamp(overlay->offset, piece.offset, end),
+             to = std::clamp(overlay->offset + overlay->bytes.size(), from, end);
+  error_code error = co_await sendFile(reply, fd, {piece.offset, from - piece.offset});
+  if (!error && to > from)
+    error = co_await sendMemory(
+        reply, std::string_view(overlay->bytes).substr(from - overlay->offset, to - from));
+  if (error) co_return error;
+  co_return co_await sendFile(reply, fd, {to, end - to});
+}
+
 Task<error_code> writeFile(Reply* reply, int status, Headers headers, FileBody body) {
   Fd fd(::open(body.path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat info{};
@@ -161,8 +185,8 @@ Task<error_code> writeFile(Reply* reply, int status, Headers headers, FileBody b
   }
   const error_code error = co_await writeHead(reply, status, std::move(headers), piece.length);
   if (error || reply->head_only) co_return error;
-  co_return co_await (reply->connection->stream.tls() ? sendEncrypted(reply, fd.get(), piece)
-                                                      : sendPlain(reply, fd.get(), piece));
+  if (body.overlay) co_return co_await sendOverlaid(reply, fd.get(), piece, body.overlay);
+  co_return co_await sendFile(reply, fd.get(), piece);
 }
 
 /// The next piece, or none: at the end, and where making it failed.

@@ -87,6 +87,7 @@ std::string_view bootName(BootTarget target) {
       return "disk";
     case BootTarget::Cd:
       return "cdrom";
+    case BootTarget::Usb:
     case BootTarget::UefiHttp:
       break;
   }

@@ -28,6 +28,8 @@ std::string_view redfishName(BootTarget target) {
       return "UefiHttp";
     case BootTarget::Cd:
       return "Cd";
+    case BootTarget::Usb:
+      return "Usb";
   }
   return "None";
 }
@@ -39,7 +41,8 @@ BootTarget bootOverrideOf(const Json& system) {
   if (enabled.empty() || enabled == "Disabled") return BootTarget::None;
   const std::string target = textAt(system, "Boot/BootSourceOverrideTarget");
   if (target == kUsbCd) return BootTarget::Cd;
-  for (auto known : {BootTarget::Pxe, BootTarget::Disk, BootTarget::UefiHttp, BootTarget::Cd}) {
+  for (auto known :
+       {BootTarget::Pxe, BootTarget::Disk, BootTarget::UefiHttp, BootTarget::Cd, BootTarget::Usb}) {
     if (target == redfishName(known)) return known;
   }
   return BootTarget::None;

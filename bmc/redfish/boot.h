@@ -24,8 +24,10 @@ class RedfishBoot final : public Boot {
   Async<void> bootOnce(BootTarget target) override;
   Async<void> boot(BootOverride what) override;
   Async<std::vector<VirtualMedium>> virtualMedia() override { return media_.read(); }
-  Async<void> insertMedia(std::string url) override { return media_.insert(std::move(url)); }
-  Async<void> ejectMedia() override { return media_.eject(); }
+  Async<VirtualMedium> insertMedia(std::vector<std::string> urls) override {
+    return media_.insert(std::move(urls));
+  }
+  Async<void> ejectMedia(std::string drive) override { return media_.eject(std::move(drive)); }
   Async<BootOrder> bootOrder() override { return order_.read(); }
   Async<void> setBootOrder(std::vector<std::string> references) override {
     return order_.write(std::move(references));

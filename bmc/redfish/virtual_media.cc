@@ -10,14 +10,19 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::size_t kMaxDrives = 32;
-constexpr int kMaxReads = 20;
+constexpr int kMaxReads = 60;
 constexpr auto kReadAgainAfter = 1000ms;
 constexpr const char *kInsert = "InsertMedia", *kEject = "EjectMedia";
+constexpr const char* kProtocol = "TransferProtocolType";
 
-bool takesCd(const Json& drive) {
+bool takes(const Json& drive, std::initializer_list<std::string_view> wanted) {
   const auto types = textsAt(drive, "MediaTypes");
-  return std::ranges::any_of(types, [](const auto& type) { return type == "CD" || type == "DVD"; });
+  return std::ranges::any_of(types, [&](const std::string& type) {
+    return std::ranges::find(wanted, type) != wanted.end();
+  });
 }
+bool takesCd(const Json& drive) { return takes(drive, {"CD", "DVD"}); }
+bool takesUsb(const Json& drive) { return takes(drive, {"USBStick"}); }
 
 bool isInserted(const Json& drive) { return boolAt(drive, "Inserted").value_or(false); }
 
@@ -26,14 +31,30 @@ int score(const Json& drive) {
   return (isInserted(drive) ? 0 : 2) + (textAt(drive, "Id").starts_with("EXT") ? 1 : 0);
 }
 
+std::string schemeOf(const std::string& url) { return url.substr(0, url.find("://")); }
+
 /// "HTTPS" of an image that is read so; "": leave it to the BMC. Source: DSP2046 VirtualMedia
 std::string protocolOf(const std::string& url) {
-  const auto scheme = url.substr(0, url.find("://"));
+  const auto scheme = schemeOf(url);
   return scheme == "http"    ? "HTTP"
          : scheme == "https" ? "HTTPS"
          : scheme == "nfs"   ? "NFS"
          : scheme == "smb"   ? "CIFS"
                              : "";
+}
+
+bool hasWord(std::string_view words, std::string_view word) {
+  for (std::size_t at = 0; at < words.size();) {
+    const auto end = std::min(words.find(' ', at), words.size());
+    if (words.substr(at, end - at) == word) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+VirtualMedium mediumOf(const std::string& uri, const Json& drive) {
+  return {lastSegment(uri), isInserted(drive) ? textAt(drive, "Image") : "", isInserted(drive),
+          takesCd(drive) ? BootTarget::Cd : BootTarget::Usb};
 }
 
 }  // namespace
@@ -51,8 +72,11 @@ Async<std::vector<RedfishVirtualMedia::Drive>> RedfishVirtualMedia::drives() {
     if (!found && found.error().code() == ErrorCode::NotFound) continue;
     if (!found) co_return fail(std::move(found.error()));
     for (Member& drive : found->found)
-      if (takesCd(drive.json)) out.push_back({std::move(drive.uri), std::move(drive.json)});
+      if (takesCd(drive.json) || takesUsb(drive.json))
+        out.push_back({std::move(drive.uri), std::move(drive.json)});
   }
+  if (std::ranges::any_of(out, [](const Drive& drive) { return takesCd(drive.json); }))
+    std::erase_if(out, [](const Drive& drive) { return !takesCd(drive.json); });
   if (out.empty())
     co_return fail(ErrorCode::NotFound,
                    "the BMC at " + resources_.address() + " offers no virtual CD");
@@ -64,10 +88,7 @@ Async<std::vector<RedfishVirtualMedia::Drive>> RedfishVirtualMedia::drives() {
 Async<std::vector<VirtualMedium>> RedfishVirtualMedia::read() {
   CO_TRY(found, co_await drives());
   std::vector<VirtualMedium> out;
-  for (const Drive& drive : found)
-    out.push_back({lastSegment(drive.uri),
-                   isInserted(drive.json) ? textAt(drive.json, "Image") : "",
-                   isInserted(drive.json)});
+  for (const Drive& drive : found) out.push_back(mediumOf(drive.uri, drive.json));
   co_return out;
 }
 
@@ -84,38 +105,96 @@ Async<void> RedfishVirtualMedia::order(const Drive& drive, std::string_view acti
   co_return Result<void>();
 }
 
-Async<void> RedfishVirtualMedia::insert(std::string url) {
+/// What the action says itself, or its ActionInfo. Empty: it does not say. Source: DSP0266 "Action
+/// info"
+Async<std::vector<std::string>> RedfishVirtualMedia::allowedProtocols(const Drive& drive) {
+  const auto action = fmt::format("Actions/#VirtualMedia.{}", kInsert);
+  auto allowed =
+      textsAt(drive.json, fmt::format("{}/{}@Redfish.AllowableValues", action, kProtocol));
+  const auto info = textAt(drive.json, action + "/@Redfish.ActionInfo");
+  if (!allowed.empty() || info.empty()) co_return allowed;
+  const auto read = co_await resources_.session().get(info);
+  if (!read) co_return allowed;  // it only says more
+  if (const auto* parameters = find(read->body, "Parameters"); parameters && parameters->is_array())
+    for (const auto& parameter : *parameters)
+      if (textAt(parameter, "Name") == kProtocol) allowed = textsAt(parameter, "AllowableValues");
+  co_return allowed;
+}
+
+Async<std::vector<std::string>> RedfishVirtualMedia::readable(std::vector<std::string> urls,
+                                                              std::vector<std::string> allowed) {
+  CO_TRY(at, co_await resources_.uris());
+  const auto asked_for = urls;
+  std::erase_if(urls, [&](const std::string& url) {
+    const auto& schemes = at.quirks.media_schemes;
+    return (!schemes.empty() && !hasWord(schemes, schemeOf(url))) ||
+           (!allowed.empty() && std::ranges::find(allowed, protocolOf(url)) == allowed.end());
+  });
+  if (urls.empty())
+    co_return fail(ErrorCode::InvalidInput,
+                   fmt::format("the BMC at {} cannot read {}: it reads by {}", resources_.address(),
+                               asked_for.empty() ? "nothing" : asked_for.front(),
+                               allowed.empty() ? at.quirks.media_schemes
+                                               : fmt::format("{}", fmt::join(allowed, ", "))));
+  co_return urls;
+}
+
+/// Inserted and WriteProtected are true where nothing is said (DSP2046), and some services refuse
+/// them (Supermicro X11, X12: OpenStack's sushy, virtual_media.py); where the drive is written to,
+/// nothing is inserted without them (Lenovo SD530: the same).
+Async<void> RedfishVirtualMedia::insertBy(const Drive& drive, std::string url,
+                                          bool names_protocol) {
+  CO_TRY(at, co_await resources_.uris());
+  Json parameters = Json::object(), patch = Json::object();
+  parameters["Image"] = url;
+  if (names_protocol) parameters[kProtocol] = protocolOf(url);
+  if (!at.quirks.media_user.empty()) {
+    parameters["UserName"] = at.quirks.media_user;
+    parameters["Password"] = at.quirks.media_user;
+  }
+  patch["Image"] = url;
+  patch["Inserted"] = true;
+  patch["WriteProtected"] = true;
+  co_return co_await order(drive, kInsert, std::move(parameters), std::move(patch));
+}
+
+Async<VirtualMedium> RedfishVirtualMedia::insert(std::vector<std::string> urls) {
   CO_TRY(found, co_await drives());
   for (const Drive& drive : found)
-    if (isInserted(drive.json) && textAt(drive.json, "Image") == url) co_return Result<void>();
-  Drive drive = found.front();
+    if (isInserted(drive.json) &&
+        std::ranges::find(urls, textAt(drive.json, "Image")) != urls.end())
+      co_return mediumOf(drive.uri, drive.json);
+  const Drive drive = found.front();
   if (isInserted(drive.json))
     co_return fail(
         ErrorCode::Conflict,
         fmt::format("every virtual CD of {} has an image; eject it first", resources_.address()));
-  Json body = Json::object();
-  body["Image"] = url;
-  body["Inserted"] = true;
-  body["WriteProtected"] = true;
-  Json parameters = body;
   // A BMC that lists its protocols wants one named.
-  const auto allowed =
-      textsAt(drive.json,
-              fmt::format("Actions/#VirtualMedia.{}/TransferProtocolType@Redfish.AllowableValues",
-                          kInsert));
-  if (const auto protocol = protocolOf(url);
-      !protocol.empty() && std::ranges::find(allowed, protocol) != allowed.end())
-    parameters["TransferProtocolType"] = protocol;
-  if (!allowed.empty() && !parameters.contains("TransferProtocolType"))
-    co_return fail(ErrorCode::InvalidInput,
-                   fmt::format("the BMC at {} cannot read {}", resources_.address(), url));
-  CO_TRY_OK(co_await order(drive, kInsert, std::move(parameters), std::move(body)));
-  co_return co_await waitFor(drive.uri, std::move(url));
+  CO_TRY(allowed, co_await allowedProtocols(drive));
+  CO_TRY(usable, co_await readable(std::move(urls), allowed));
+  Result<void> done;
+  std::string taken;
+  for (const auto& url : usable) {
+    taken = url;
+    // … and some want one and do not list them.
+    for (const bool named : {!allowed.empty(), true}) {
+      done = co_await insertBy(drive, url, named && !protocolOf(url).empty());
+      if (done || done.error().code() != ErrorCode::InvalidInput || !allowed.empty()) break;
+    }
+    if (done || done.error().code() != ErrorCode::InvalidInput) break;
+  }
+  if (!done) co_return fail(std::move(done.error()));
+  CO_TRY_OK(co_await waitFor(drive.uri, taken));
+  auto medium = mediumOf(drive.uri, drive.json);
+  medium.image = taken;
+  medium.inserted = true;
+  co_return medium;
 }
 
-Async<void> RedfishVirtualMedia::eject() {
+Async<void> RedfishVirtualMedia::eject(std::string drive_id) {
   CO_TRY(found, co_await drives());
   for (const Drive& drive : found) {
+    if (!drive_id.empty() && lastSegment(drive.uri) != drive_id) continue;
     if (!isInserted(drive.json)) continue;
     Json patch = Json::object();
     patch["Image"] = nullptr;

@@ -10,6 +10,7 @@ constexpr const char* kFound =
     "Use this output of ibnetdiscover or iblinkinfo instead of "
     "discovering the fabric";
 constexpr const char* kOut = "Write to this file instead of standard output";
+constexpr const char* kFabric = "The fabric, where the inventory has several";
 constexpr const char* kPrometheus = "Print metrics for node_exporter's textfile collector";
 
 void addDiffAndPlot(CLI::App& group, Invocation& call) {
@@ -23,18 +24,21 @@ void addDiffAndPlot(CLI::App& group, Invocation& call) {
                   "interrupted")
       ->check(CLI::Range(1, 86400));
   diff.add_flag("--prometheus", args.prometheus, kPrometheus);
-  diff.add_option("--found", args.found, kFound)->check(CLI::ExistingFile);
+  diff.add_option("--found", args.request.found, kFound)->check(CLI::ExistingFile);
+  diff.add_option("--fabric", args.request.fabric, kFabric);
   auto [plan_command, plan_args] =
       addCommand(group, "plan", "Print the cabling sheet as CSV: a label for each cable end", call,
                  fabricPlan);
   plan_command.add_option("--rack", plan_args.rack, "Only the ends in this rack");
   plan_command.add_option("--out,-o", plan_args.out, kOut);
+  plan_command.add_option("--fabric", plan_args.fabric, kFabric);
   auto [plot, plot_args] = addCommand(
       group, "plot", "Draw the discovered fabric (SVG), faults in red", call, fabricPlot);
   plot.add_flag("--declared", plot_args.request.declared_only,
                 "Draw the declaration, without discovering the fabric");
   plot.add_option("--found", plot_args.request.found, kFound)->check(CLI::ExistingFile);
   plot.add_option("--out,-o", plot_args.out, kOut);
+  plot.add_option("--fabric", plot_args.request.fabric, kFabric);
 }
 
 void addRehearse(CLI::App& group, Invocation& call) {
@@ -47,6 +51,7 @@ void addRehearse(CLI::App& group, Invocation& call) {
       "--alone", args.alone,
       "Inject one fault at a time; default: independent faults together, and one at a "
       "time where that breaks something");
+  rehearse.add_option("--fabric", args.fabric, kFabric);
   rehearse.add_option("--faults", args.faults, "Only these kinds")
       ->delimiter(',')
       ->check(CLI::IsMember(
@@ -72,6 +77,7 @@ void addQosCheck(CLI::App& group, Invocation& call) {
           ->excludes(config);
   app_option->needs(qos.add_option("--dcb-pfc", args->dcb_pfc, "Its dcb -j pfc show dev INTERFACE")
                         ->check(CLI::ExistingFile));
+  qos.add_option("--fabric", args->fabric, kFabric);
   qos.add_option("--mtu", args->mtu, "The MTU of its interface")->check(CLI::Range(68, 65535));
   qos.callback([&call, args] {
     if (args->switch_config.empty() && args->dcb_app.empty())
@@ -88,6 +94,7 @@ void addHealth(CLI::App& group, Invocation& call) {
                  "meanwhile; exit 0 all good, 1 bad cables, 2 nothing proven",
                  call, fabricHealth);
   auto& request = args.request;
+  health.add_option("--fabric", request.fabric, kFabric);
   health
       .add_option("--window", request.window_seconds,
                   "Seconds between the readings; 5 to 10 minutes under load find what matters")
@@ -133,6 +140,7 @@ void addFabricCommands(CLI::App& app, Invocation& call) {
                  "subnet managers, Slurm, Kubernetes, NCCL",
                  call, fabricRender);
   render.add_option("--out,-o", args.folder, "The folder")->required();
+  render.add_option("--fabric", args.fabric, "Only this fabric; default: all, a folder each");
 }
 
 }  // namespace muster::cli

@@ -27,6 +27,8 @@ std::string_view bootWord(bmc::BootTarget target) {
       return "disk";
     case bmc::BootTarget::Cd:
       return "cd";
+    case bmc::BootTarget::Usb:
+      return "usb";
     case bmc::BootTarget::None:
       break;
   }

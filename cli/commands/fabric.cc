@@ -44,11 +44,13 @@ std::string shown(const app::Options& options, const fabric::DiffReport& found) 
 int watch(const app::Options& options, const FabricDiffArgs& args) {
   const SystemClock clock;
   const auto ended = app::watchFabric(
-      options, std::chrono::seconds(args.watch_seconds), [&](const fabric::DiffReport& found) {
+      options, std::chrono::seconds(args.watch_seconds),
+      [&](const fabric::DiffReport& found) {
         if (!options.json) std::cout << fmt::format("---- {}\n", toString(clock.now()));
         std::cout << shown(options, found) << std::flush;
         return true;
-      });
+      },
+      args.request.fabric);
   return ended ? int{kOk} : report(ended.error());
 }
 
@@ -56,14 +58,14 @@ int watch(const app::Options& options, const FabricDiffArgs& args) {
 
 int fabricDiff(const app::Options& options, const FabricDiffArgs& args) {
   if (args.watch_seconds > 0) return watch(options, args);
-  const auto found = app::fabricDiff(options, args.found);
+  const auto found = app::fabricDiff(options, args.request);
   if (!found) return noAnswer(found.error(), fabric::DiffReport::kNoAnswer);
   std::cout << (args.prometheus ? toPrometheus(*found) : shown(options, *found));
   return found->exitCode();
 }
 
 int fabricPlan(const app::Options& options, const FabricPlanArgs& args) {
-  const auto sheet = app::cablingSheet(options, args.rack);
+  const auto sheet = app::cablingSheet(options, args.rack, args.fabric);
   if (!sheet) return report(sheet.error());
   std::cerr << sheet->summary;
   return write(options, args.out, sheet->csv);
@@ -75,7 +77,7 @@ int fabricPlot(const app::Options& options, const FabricPlotArgs& args) {
 }
 
 int fabricRender(const app::Options& options, const FabricRenderArgs& args) {
-  const auto rendered = app::renderFabric(options);
+  const auto rendered = app::renderFabric(options, args.fabric);
   if (!rendered) return report(rendered.error());
   for (const auto& error : rendered->missing) report(error);
   for (const auto& file : rendered->files) {
@@ -105,7 +107,7 @@ int fabricHealth(const app::Options& options, const FabricHealthArgs& args) {
 }
 
 int fabricRehearse(const app::Options& options, const FabricRehearseArgs& args) {
-  app::RehearseRequest request{{}, args.alone};
+  app::RehearseRequest request{{}, args.alone, args.fabric};
   for (const auto kind : fabric::kAllFaults)
     if (std::find(args.faults.begin(), args.faults.end(), toString(kind)) != args.faults.end())
       request.faults.insert(kind);

@@ -14,13 +14,13 @@
 namespace muster::cli {
 
 struct FabricDiffArgs {
-  std::filesystem::path found;  ///< ibnetdiscover's output; empty: discover
+  app::DiffRequest request;
   bool prometheus = false;
   int watch_seconds = 0;  ///< 0: once
 };
 int fabricDiff(const app::Options& options, const FabricDiffArgs& args);
 struct FabricPlanArgs {
-  std::string rack;
+  std::string rack, fabric;
   std::filesystem::path out;  ///< empty: standard output
 };
 int fabricPlan(const app::Options& options, const FabricPlanArgs& args);
@@ -31,6 +31,7 @@ struct FabricPlotArgs {
 int fabricPlot(const app::Options& options, const FabricPlotArgs& args);
 struct FabricRenderArgs {
   std::filesystem::path folder;
+  std::string fabric;
 };
 int fabricRender(const app::Options& options, const FabricRenderArgs& args);
 int fabricQosCheck(const app::Options& options, const app::QosCheckRequest& request);
@@ -42,6 +43,7 @@ int fabricHealth(const app::Options& options, const FabricHealthArgs& args);
 struct FabricRehearseArgs {
   std::vector<std::string> faults;  ///< empty: all kinds
   bool alone = false;
+  std::string fabric;
 };
 int fabricRehearse(const app::Options& options, const FabricRehearseArgs& args);
 

@@ -6,6 +6,7 @@
 #include "fabric/fabric_diff.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
+#include "inventory/model/fabric_membership.h"
 #include "inventory/model/profile.h"
 
 #include <algorithm>
@@ -43,21 +44,29 @@ std::string mismatch(const Topology& found, const std::set<std::string>& known) 
 
 }  // namespace
 
-Result<const inventory::Fabric*> onlyFabric(const inventory::Cluster& cluster) {
-  if (cluster.fabrics.size() == 1) return &cluster.fabrics.begin()->second;
-  std::set<std::string> used;
-  for (const auto& node : cluster.nodes)
-    if (const auto profile = cluster.profiles.find(node.profile);
-        profile != cluster.profiles.end() && cluster.fabrics.contains(profile->second.fabric))
-      used.insert(profile->second.fabric);
-  if (used.size() == 1) return &cluster.fabrics.at(*used.begin());
+Result<const inventory::Fabric*> chosenFabric(const inventory::Cluster& cluster,
+                                              const std::string& name) {
+  const auto managed = inventory::managedFabrics(cluster);
+  std::vector<std::string> names;
+  for (const auto* fabric : managed) {
+    if (fabric->name == name || (name.empty() && managed.size() == 1)) return fabric;
+    names.push_back(fabric->name);
+  }
+  if (cluster.fabrics.empty())
+    return fail(ErrorCode::InvalidInput, "the inventory declares no fabric");
+  if (names.empty())
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("the inventory declares {} fabrics, and no node is on any of them",
+                            cluster.fabrics.size()));
+  if (name.empty())
+    return fail(ErrorCode::InvalidInput, fmt::format("the inventory has the fabrics {}: name one "
+                                                     "of them (--fabric {})",
+                                                     fmt::join(names, ", "), names.front()));
   return fail(
-      ErrorCode::InvalidInput,
-      cluster.fabrics.empty()
-          ? "the inventory declares no fabric"
-          : fmt::format("the inventory declares {} fabrics and nodes are on {} of them; "
-                        "muster manages one: declare the others in inventories of their own",
-                        cluster.fabrics.size(), used.size()));
+      ErrorCode::NotFound,
+      cluster.fabrics.contains(name)
+          ? fmt::format("no node is on the fabric {}: nothing of it is checked", name)
+          : fmt::format("the inventory has no fabric {}, but {}", name, fmt::join(names, ", ")));
 }
 
 Async<Topology> Discovery::topology() {
@@ -126,8 +135,8 @@ Async<Topology> discover(io::ProcessRunner& processes, FabricOptions options) {
 
 namespace {
 
-Result<DiffReport> declaredReport(const inventory::Cluster& cluster) {
-  TRY(fabric, onlyFabric(cluster));
+Result<DiffReport> declaredReport(const inventory::Cluster& cluster, const std::string& name) {
+  TRY(fabric, chosenFabric(cluster, name));
   TRY(declared, declaredTopology(cluster, *fabric));
   DiffReport report;
   report.fabric = fabric->name;
@@ -137,8 +146,9 @@ Result<DiffReport> declaredReport(const inventory::Cluster& cluster) {
 
 }  // namespace
 
-Result<Topology> withDeclaredNames(const inventory::Cluster& cluster, Topology found) {
-  TRY(report, declaredReport(cluster));
+Result<Topology> withDeclaredNames(const inventory::Cluster& cluster, Topology found,
+                                   const std::string& fabric) {
+  TRY(report, declaredReport(cluster, fabric));
   return recognize(report.declared, std::move(found)).found;
 }
 
@@ -175,8 +185,9 @@ bool sameAnswer(const DiffReport& a, const DiffReport& b) {
 namespace {
 
 Async<DiffReport> diffWith(const inventory::Cluster& cluster, io::ProcessRunner& processes,
-                           Clock& clock, FabricOptions options, FirmwareMemory& memory) {
-  auto report = declaredReport(cluster);
+                           Clock& clock, FabricOptions options, FirmwareMemory& memory,
+                           std::string fabric) {
+  auto report = declaredReport(cluster, fabric);
   if (!report) co_return withFound(cluster, std::move(report), Topology{});
   auto found = co_await discover(processes, options);
   auto out = withFound(cluster, std::move(report), std::move(found));
@@ -191,14 +202,16 @@ Async<DiffReport> diffWith(const inventory::Cluster& cluster, io::ProcessRunner&
 }  // namespace
 
 Async<DiffReport> diff(const inventory::Cluster& cluster, io::ProcessRunner& processes,
-                       FabricOptions options) {
+                       FabricOptions options, std::string fabric) {
   SystemClock clock;
   FirmwareMemory memory;
-  co_return co_await diffWith(cluster, processes, clock, std::move(options), memory);
+  co_return co_await diffWith(cluster, processes, clock, std::move(options), memory,
+                              std::move(fabric));
 }
 
-DiffReport diff(const inventory::Cluster& cluster, std::string_view found_text) {
-  auto out = withFound(cluster, declaredReport(cluster), parseFound(found_text));
+DiffReport diff(const inventory::Cluster& cluster, std::string_view found_text,
+                const std::string& fabric) {
+  auto out = withFound(cluster, declaredReport(cluster, fabric), parseFound(found_text));
   if (out.error.empty() && !declaredFirmware(cluster.fabrics.at(out.fabric), out.declared).empty())
     out.note +=
         fmt::format("{}firmware of the switches was not compared: this input does not contain it",
@@ -208,11 +221,11 @@ DiffReport diff(const inventory::Cluster& cluster, std::string_view found_text) 
 
 Async<void> watch(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock,
                   FabricOptions options, std::chrono::milliseconds pause,
-                  std::function<bool(const DiffReport&)> tell) {
+                  std::function<bool(const DiffReport&)> tell, std::string fabric) {
   std::optional<DiffReport> last;
   FirmwareMemory memory;
   while (true) {
-    CO_TRY(now, co_await diffWith(cluster, processes, clock, options, memory));
+    CO_TRY(now, co_await diffWith(cluster, processes, clock, options, memory, fabric));
     if (!last || !sameAnswer(*last, now))
       if (!tell(now)) co_return Result<void>();
     last = std::move(now);

@@ -9,8 +9,10 @@
 
 namespace muster::fabric {
 
-/// The only fabric of the cluster. Errors: InvalidInput (none, several)
-Result<const inventory::Fabric*> onlyFabric(const inventory::Cluster& cluster);
+/// The managed fabric of this name; empty: the only one. Errors: InvalidInput (there is none, or
+/// there are several and none is named), NotFound
+Result<const inventory::Fabric*> chosenFabric(const inventory::Cluster& cluster,
+                                              const std::string& name = {});
 
 /// What switches told, by GUID: firmware changes rarely, and silent ones take seconds. Of one that
 /// is as declared it is believed for long.

@@ -9,6 +9,8 @@
 // stdout: the fabric, where exit code is 0. Exit code 1: not all of it answered; stderr says where.
 // 3: no port may be opened here. A program of its own for the reasons of muster-pkeys: the
 // simulator's library comes by LD_PRELOAD.
+#include "fabric/discovery/local_hca.h"
+
 #include <infiniband/ibnetdisc.h>
 
 #include <array>
@@ -219,13 +221,13 @@ class Picture {
 };
 
 /// Null: no device is there, or it may not be opened.
-ibmad_port* openPort() {
+ibmad_port* openPort(std::string& hca) {
   std::array<int, 2> classes = {IB_SMI_CLASS, IB_SMI_DIRECT_CLASS};
-  return mad_rpc_open_port(nullptr, 0, classes.data(), classes.size());
+  return mad_rpc_open_port(nameOrNone(hca), 0, classes.data(), classes.size());
 }
 
-int look(const NameMap& names) {
-  auto* port = openPort();
+int look(const NameMap& names, std::string hca) {
+  auto* port = openPort(hca);
   if (!port) {
     std::cerr << "muster-ibnetdisc: no InfiniBand port can be opened (/dev/infiniband/umad*; that "
                  "needs root)\n";
@@ -236,8 +238,8 @@ int look(const NameMap& names) {
   config.timeout_ms = kAnswerLimitMs;
   config.retries = kRetries;
   config.flags = IBND_CONFIG_MLX_EPI;
-  auto* fabric = ibnd_discover_fabric(nullptr, 0, nullptr, &config);
-  if (!fabric || !fabric->from_node || !(port = openPort())) {
+  auto* fabric = ibnd_discover_fabric(nameOrNone(hca), 0, nullptr, &config);
+  if (!fabric || !fabric->from_node || !(port = openPort(hca))) {
     std::cerr << "muster-ibnetdisc: the fabric could not be discovered\n";
     return kIncomplete;
   }
@@ -255,9 +257,14 @@ int look(const NameMap& names) {
 
 int main(int count, char** words) {
   std::ios::sync_with_stdio(false);
-  if (count == 1) return look(readNameMap(kNameMap));
-  if (count == 3 && std::string_view(words[1]) == "--node-name-map")
-    return look(readNameMap(words[2]));
-  std::cerr << "usage: muster-ibnetdisc [--node-name-map FILE]\n";
+  std::string map = kNameMap, hca;
+  bool is_good = count % 2 == 1;
+  for (int i = 1; is_good && i + 1 < count; i += 2) {
+    const std::string_view option = words[i];
+    is_good = (option == "--node-name-map" || option == "-C") && *words[i + 1] != '\0';
+    (option == "-C" ? hca : map) = words[i + 1];
+  }
+  if (is_good) return look(readNameMap(map.c_str()), std::move(hca));
+  std::cerr << "usage: muster-ibnetdisc [-C HCA] [--node-name-map FILE]\n";
   return kUsage;
 }

@@ -6,6 +6,8 @@
 // hexadecimal, in the order of the table. Exit code 0 only where every table has been read to its
 // end; else 1, and stderr says which one was not. A program of its own: the simulator's library
 // takes the place of libibumad by LD_PRELOAD, which must not be the controller's.
+#include "fabric/discovery/local_hca.h"
+
 #include <infiniband/mad.h>
 #include <infiniband/umad.h>
 
@@ -65,9 +67,11 @@ class Reader {
 
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
+  auto hca = localHca(count, arguments, "muster-pkeys");
+  if (!hca) return 1;
   std::array<int, 1> classes = {IB_SMI_CLASS};
-  auto* port = mad_rpc_open_port(nullptr, 0, classes.data(), classes.size());
+  auto* port = mad_rpc_open_port(nameOrNone(*hca), 0, classes.data(), classes.size());
   if (!port) {
     std::cerr << "muster-pkeys: no InfiniBand port can be opened (/dev/infiniband/umad*; that "
                  "needs root)\n";

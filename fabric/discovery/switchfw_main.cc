@@ -6,6 +6,7 @@
 // that do not tell (Patience) the others are not asked. A program of its own for the reasons of
 // muster-pkeys: the simulator's library comes by LD_PRELOAD.
 #include "fabric/discovery/general_info.h"
+#include "fabric/discovery/local_hca.h"
 
 #include <infiniband/mad.h>
 
@@ -34,9 +35,11 @@ std::optional<GeneralInfo> ask(int lid, ibmad_port* port) {
 
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
+  auto hca = localHca(count, arguments, "muster-switchfw");
+  if (!hca) return 1;
   int vendor_class = kVendorClass;
-  auto* port = mad_rpc_open_port(nullptr, 0, &vendor_class, 1);
+  auto* port = mad_rpc_open_port(nameOrNone(*hca), 0, &vendor_class, 1);
   if (!port) {
     std::cerr << "muster-switchfw: no InfiniBand port can be opened (/dev/infiniband/umad*; that "
                  "needs root)\n";

@@ -20,6 +20,7 @@ constexpr std::chrono::seconds kQueryTimeout{20};
 constexpr std::size_t kQuotedTroubleBytes = 400;
 constexpr std::string_view kReader = "muster-pkeys", kLooker = "muster-ibnetdisc",
                            kAsker = "muster-switchfw";  // beside this program
+constexpr std::string_view kOpensm = "opensm";          // is told by the GUID in its file
 constexpr int kNoPort = 3;                              // muster-ibnetdisc's exit code
 constexpr std::array<int, 2> kNotRun = {126,
                                         127};  // a shell's or ssh's, where the tools have a prefix
@@ -220,7 +221,9 @@ std::string troubleIn(std::string_view stderr_text) {
 io::Command Tools::command(std::string tool, std::vector<std::string> args) const {
   io::Command command;
   auto words = options_.tool_prefix;
+  const bool looks = tool != kOpensm;
   words.push_back(std::move(tool));
+  if (looks && !options_.local_hca.empty()) words.insert(words.end(), {"-C", options_.local_hca});
   command.program = words.front();
   command.args.assign(words.begin() + 1, words.end());
   command.args.insert(command.args.end(), args.begin(), args.end());

@@ -6,8 +6,8 @@
 #include "fabric/fabric_diff.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
+#include "inventory/model/fabric_membership.h"
 #include "inventory/model/profile.h"
-#include "inventory/model/rails.h"
 #include "inventory/parse/hostlist.h"
 
 #include <algorithm>
@@ -22,8 +22,9 @@ using inventory::Fabric;
 using inventory::FabricShape;
 
 /// "leaf-su3-r0" → "su3"; empty for switches that no shape has named.
-std::string unitOf(std::string_view leaf) {
+std::string unitOf(const Fabric& fabric, std::string_view leaf) {
   constexpr std::string_view kHead = "leaf-";
+  leaf.remove_prefix(leaf.starts_with(fabric.switch_prefix) ? fabric.switch_prefix.size() : 0);
   if (!leaf.starts_with(kHead) || leaf.substr(kHead.size()).substr(0, 2) != "su") return {};
   auto rest = leaf.substr(kHead.size());
   return std::string(rest.substr(0, rest.find('-')));
@@ -71,8 +72,9 @@ class LegalNames {
 };
 
 std::string groupName(const Fabric& fabric, const std::set<std::string>& leaves,
-                      LegalNames& legal) {
-  if (fabric.shape == FabricShape::RailOptimized) return legal.of(unitOf(*leaves.begin()));
+                      const std::string& prefix, LegalNames& legal) {
+  if (fabric.shape == FabricShape::RailOptimized)
+    return legal.of(prefix + unitOf(fabric, *leaves.begin()));
   return legal.of(fmt::format("{}", fmt::join(leaves, "_")));
 }
 
@@ -104,13 +106,15 @@ std::size_t blockSize(const std::vector<std::pair<std::string, std::vector<std::
   return least;
 }
 
-std::vector<std::pair<std::string, std::vector<std::string>>> blocksOf(const Vicinity& top,
-                                                                       const Fabric& fabric) {
+std::vector<std::pair<std::string, std::vector<std::string>>> blocksOf(
+    const std::vector<Vicinity>& tops, const std::vector<const Fabric*>& fabrics) {
   std::vector<std::pair<std::string, std::vector<std::string>>> blocks;
   LegalNames legal;
-  for (const auto& domain : fabric.nvlink_domains)
-    blocks.emplace_back(legal.of(domain.name), domain.nodes);
-  if (blocks.empty())
+  for (const auto* fabric : fabrics)
+    for (const auto& domain : fabric->nvlink_domains)
+      blocks.emplace_back(legal.of(domain.name), domain.nodes);
+  if (!blocks.empty()) return blocks;
+  for (const auto& top : tops)
     for (const auto* group : lowest(top))
       if (!group->nodes.empty()) blocks.emplace_back(group->name, group->nodes);
   return blocks;
@@ -120,20 +124,22 @@ std::string inQuotes(std::string_view text) { return fmt::format("\"{}\"", text)
 
 }  // namespace
 
-Vicinity vicinityOf(const inventory::Cluster& cluster, const Fabric& fabric,
-                    const Topology& declared) {
+namespace {
+
+/// `prefix` goes before the names of groups, so that two fabrics have none in common.
+Vicinity vicinityIn(const inventory::Cluster& cluster, const Fabric& fabric,
+                    const Topology& declared, const std::string& prefix, LegalNames& legal) {
   std::map<std::string, std::map<std::string, Vicinity>>
       units;  // "" where there is no level between group and fabric
-  LegalNames legal;
   const auto top_name = legal.of(fabric.name);
   auto hosts = hostsOn(cluster, fabric);
   for (auto leaves = leavesByNode(hosts, declared); const auto& host : hosts) {
     auto own = leaves.find(host.name);
     if (own == leaves.end()) continue;
     auto unit = fabric.cores > 0 && fabric.shape == FabricShape::FatTree
-                    ? legal.of(unitOf(*own->second.begin()))
+                    ? legal.of(prefix + unitOf(fabric, *own->second.begin()))
                     : std::string();
-    auto name = groupName(fabric, own->second, legal);
+    auto name = groupName(fabric, own->second, prefix, legal);
     auto& group = units[unit][name];
     group.name = name;
     group.nodes.push_back(host.name);
@@ -155,32 +161,65 @@ Vicinity vicinityOf(const inventory::Cluster& cluster, const Fabric& fabric,
   return top;
 }
 
-std::string slurmTree(const Vicinity& top) {
+}  // namespace
+
+Vicinity vicinityOf(const inventory::Cluster& cluster, const Fabric& fabric,
+                    const Topology& declared) {
+  LegalNames legal;
+  return vicinityIn(cluster, fabric, declared, {}, legal);
+}
+
+std::vector<Vicinity> vicinitiesOf(const inventory::Cluster& cluster,
+                                   const std::vector<ExpandedFabric>& fabrics) {
+  LegalNames legal;
+  std::vector<Vicinity> out;
+  for (const auto& one : fabrics)
+    out.push_back(vicinityIn(cluster, *one.fabric, *one.declared,
+                             fabrics.size() > 1 ? one.fabric->name + "-" : std::string(), legal));
+  return out;
+}
+
+std::string slurmTree(const Vicinity& top) { return slurmTree(std::vector<Vicinity>{top}); }
+
+std::string slurmTree(const std::vector<Vicinity>& tops) {
   std::string out = "# Written by muster from the inventory. TopologyPlugin=topology/tree\n";
-  children(top, [&](const Vicinity& group, const std::string&) {
-    out += group.children.empty()
-               ? fmt::format("SwitchName={} Nodes={}\n", group.name,
-                             inventory::foldHostlist(group.nodes))
-               : fmt::format("SwitchName={} Switches={}\n", group.name, childNames(group));
-  });
-  return out + fmt::format("SwitchName={} Switches={}\n", top.name, childNames(top));
+  for (const auto& top : tops) {
+    children(top, [&](const Vicinity& group, const std::string&) {
+      out += group.children.empty()
+                 ? fmt::format("SwitchName={} Nodes={}\n", group.name,
+                               inventory::foldHostlist(group.nodes))
+                 : fmt::format("SwitchName={} Switches={}\n", group.name, childNames(group));
+    });
+    if (!top.children.empty())
+      out += fmt::format("SwitchName={} Switches={}\n", top.name, childNames(top));
+  }
+  return out;
 }
 
 std::string slurmYaml(const Vicinity& top, const Fabric& fabric) {
+  return slurmYaml({top}, {&fabric});
+}
+
+std::string slurmYaml(const std::vector<Vicinity>& tops,
+                      const std::vector<const Fabric*>& fabrics) {
   std::string out = fmt::format(
       "# Written by muster from the inventory.\n- topology: {}\n  cluster_default: true\n  tree:\n "
       "   switches:\n",
-      top.name);
-  out += fmt::format("      - switch: {}\n        children: {}\n", top.name,
-                     inQuotes(childNames(top)));
-  children(top, [&](const Vicinity& group, const std::string&) {
-    out += fmt::format("      - switch: {}\n        {}: {}\n", group.name,
-                       group.children.empty() ? "nodes" : "children",
-                       inQuotes(group.children.empty() ? inventory::foldHostlist(group.nodes)
-                                                       : childNames(group)));
-  });
-  if (fabric.nvlink_domains.empty()) return out;
-  auto blocks = blocksOf(top, fabric);
+      tops.size() == 1 ? tops.front().name : "fabrics");
+  for (const auto& top : tops) {
+    if (tops.size() > 1 && top.children.empty()) continue;  // no node is on it
+    out += fmt::format("      - switch: {}\n        children: {}\n", top.name,
+                       inQuotes(childNames(top)));
+    children(top, [&](const Vicinity& group, const std::string&) {
+      out += fmt::format("      - switch: {}\n        {}: {}\n", group.name,
+                         group.children.empty() ? "nodes" : "children",
+                         inQuotes(group.children.empty() ? inventory::foldHostlist(group.nodes)
+                                                         : childNames(group)));
+    });
+  }
+  const auto has_domains = [](const Fabric* fabric) { return !fabric->nvlink_domains.empty(); };
+  if (std::none_of(fabrics.begin(), fabrics.end(), has_domains)) return out;
+  auto blocks = blocksOf(tops, fabrics);
   out += fmt::format(
       "- topology: nvlink\n  cluster_default: false\n  block:\n    block_sizes:\n      - {}\n    "
       "blocks:\n",
@@ -192,7 +231,12 @@ std::string slurmYaml(const Vicinity& top, const Fabric& fabric) {
 }
 
 std::string slurmBlocks(const Vicinity& top, const Fabric& fabric) {
-  auto blocks = blocksOf(top, fabric);
+  return slurmBlocks({top}, {&fabric});
+}
+
+std::string slurmBlocks(const std::vector<Vicinity>& tops,
+                        const std::vector<const Fabric*>& fabrics) {
+  auto blocks = blocksOf(tops, fabrics);
   if (blocks.empty()) return {};
   std::string out = "# Written by muster from the inventory. TopologyPlugin=topology/block\n";
   for (const auto& [name, nodes] : blocks)
@@ -223,11 +267,7 @@ std::string kubernetesLabels(const Vicinity& top, const Fabric& fabric) {
 }
 
 std::vector<std::string> rdmaDevices(const inventory::Profile& profile, const Fabric& fabric) {
-  std::vector<std::string> devices;
-  for (const auto& rail : profile.rails) devices.push_back(rail.hca);
-  for (int rail = 0; profile.rails.empty() && rail < fabric.rails; ++rail)
-    devices.push_back(fmt::format("mlx5_{}", rail));
-  return devices;
+  return inventory::hcasOn(profile, fabric);
 }
 
 std::string ncclEnvironment(const inventory::Profile& profile, const Fabric& fabric) {

@@ -26,17 +26,32 @@ struct Vicinity {
 Vicinity vicinityOf(const inventory::Cluster& cluster, const inventory::Fabric& fabric,
                     const Topology& declared);
 
-/// topology.conf for topology/tree.
+/// A fabric with its topology.
+struct ExpandedFabric {
+  const inventory::Fabric* fabric = nullptr;
+  const Topology* declared = nullptr;
+};
+/// The same of several compute fabrics: their groups have the fabric's name before them, so that no
+/// two have one name.
+std::vector<Vicinity> vicinitiesOf(const inventory::Cluster& cluster,
+                                   const std::vector<ExpandedFabric>& fabrics);
+
+/// topology.conf for topology/tree; several fabrics are as many trees.
 std::string slurmTree(const Vicinity& top);
+std::string slurmTree(const std::vector<Vicinity>& tops);
 /// topology.yaml (Slurm 25.05 and later) with the same tree; with NVLink domains also their blocks.
 std::string slurmYaml(const Vicinity& top, const inventory::Fabric& fabric);
+std::string slurmYaml(const std::vector<Vicinity>& tops,
+                      const std::vector<const inventory::Fabric*>& fabrics);
 /// topology.conf for topology/block: NVLink domains, else the lowest groups. Empty when no group
 /// has a node.
 std::string slurmBlocks(const Vicinity& top, const inventory::Fabric& fabric);
+std::string slurmBlocks(const std::vector<Vicinity>& tops,
+                        const std::vector<const inventory::Fabric*>& fabrics);
 /// One Node document each, for `kubectl apply --server-side`: network.topology.nvidia.com/leaf,
 /// /spine, /core, /accelerator.
 std::string kubernetesLabels(const Vicinity& top, const inventory::Fabric& fabric);
-/// The RDMA devices of a profile, rail after rail: "mlx5_0".
+/// The RDMA devices of a profile on this fabric, rail after rail: "mlx5_0".
 std::vector<std::string> rdmaDevices(const inventory::Profile& profile,
                                      const inventory::Fabric& fabric);
 /// Environment for jobs on nodes of a profile: which HCAs, whether rails may be crossed; on RoCE

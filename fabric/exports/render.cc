@@ -7,6 +7,7 @@
 #include "fabric/roce/roce.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
+#include "inventory/model/fabric_membership.h"
 #include "inventory/model/profile.h"
 
 #include <algorithm>
@@ -87,30 +88,72 @@ Result<std::vector<RenderedFile>> renderManager(const inventory::Cluster& cluste
   return out;
 }
 
-Result<std::vector<RenderedFile>> renderExports(const inventory::Cluster& cluster,
-                                                const inventory::Fabric& fabric,
-                                                const Topology& declared) {
+namespace {
+
+/// Of one fabric: what its crew and its switches get.
+std::vector<RenderedFile> fabricFiles(const inventory::Cluster& cluster,
+                                      const inventory::Fabric& fabric, const Topology& declared,
+                                      const std::string& folder) {
   auto places = placesOf(cluster, fabric, declared);
-  auto top = vicinityOf(cluster, fabric, declared);
   std::vector<RenderedFile> out = {
-      {"cabling.csv", cablingCsv(declared, places)},
-      {"fabric.svg", plotSvg(fmt::format("{} – {}", cluster.name, fabric.name), declared, places)},
-      {"slurm/topology.conf", slurmTree(top)},
-      {"slurm/topology-block.conf", slurmBlocks(top, fabric)},
-      {"slurm/topology.yaml", slurmYaml(top, fabric)},
-      {"kubernetes/node-labels.yaml", kubernetesLabels(top, fabric)}};
-  for (const auto& [name, profile] : cluster.profiles) {
-    if (profile.fabric != fabric.name) continue;
-    out.push_back({fmt::format("nccl/{}.env", name), ncclEnvironment(profile, fabric)});
-    if (fabric.roce)
-      out.push_back({fmt::format("roce/{}.sh", name),
-                     roceHostScript(*fabric.roce, rdmaDevices(profile, fabric))});
-  }
+      {folder + "cabling.csv", cablingCsv(declared, places)},
+      {folder + "fabric.svg",
+       plotSvg(fmt::format("{} – {}", cluster.name, fabric.name), declared, places)}};
   if (!fabric.roce) return out;
-  out.push_back({"roce/cumulus.txt", roceCumulus(*fabric.roce)});
+  for (const auto& [name, profile] : cluster.profiles)
+    if (inventory::isOn(profile, fabric.name))
+      out.push_back({fmt::format("{}roce/{}.sh", folder, name),
+                     roceHostScript(*fabric.roce, rdmaDevices(profile, fabric))});
+  out.push_back({folder + "roce/cumulus.txt", roceCumulus(*fabric.roce)});
   for (const auto& [name, ports] : cabledPorts(declared))
-    out.push_back({fmt::format("roce/sonic/{}.json", name), roceSonic(*fabric.roce, ports)});
+    out.push_back(
+        {fmt::format("{}roce/sonic/{}.json", folder, name), roceSonic(*fabric.roce, ports)});
   return out;
+}
+
+/// What jobs and their schedulers know: the compute fabrics.
+std::vector<RenderedFile> schedulerFiles(const inventory::Cluster& cluster,
+                                         const std::vector<ExpandedFabric>& fabrics) {
+  std::vector<ExpandedFabric> compute;
+  std::vector<const inventory::Fabric*> declared;
+  for (const auto& one : fabrics)
+    if (one.fabric->purpose == inventory::FabricPurpose::Compute) {
+      compute.push_back(one);
+      declared.push_back(one.fabric);
+    }
+  std::vector<RenderedFile> out;
+  if (compute.empty()) return out;
+  const auto tops = vicinitiesOf(cluster, compute);
+  std::string labels;
+  for (std::size_t i = 0; i < tops.size(); ++i) labels += kubernetesLabels(tops[i], *declared[i]);
+  out = {{"slurm/topology.conf", slurmTree(tops)},
+         {"slurm/topology-block.conf", slurmBlocks(tops, declared)},
+         {"slurm/topology.yaml", slurmYaml(tops, declared)},
+         {"kubernetes/node-labels.yaml", std::move(labels)}};
+  for (const auto* fabric : declared)
+    for (const auto& [name, profile] : cluster.profiles)
+      if (profile.fabric == fabric->name)
+        out.push_back({fmt::format("nccl/{}.env", name), ncclEnvironment(profile, *fabric)});
+  return out;
+}
+
+}  // namespace
+
+std::vector<RenderedFile> renderExports(const inventory::Cluster& cluster,
+                                        const std::vector<ExpandedFabric>& fabrics) {
+  std::vector<RenderedFile> out;
+  const auto add = [&out](std::vector<RenderedFile> files) {
+    out.insert(out.end(), std::make_move_iterator(files.begin()),
+               std::make_move_iterator(files.end()));
+  };
+  for (const auto& one : fabrics)
+    add(fabricFiles(cluster, *one.fabric, *one.declared, folderOf(*one.fabric, fabrics.size())));
+  add(schedulerFiles(cluster, fabrics));
+  return out;
+}
+
+std::string folderOf(const inventory::Fabric& fabric, std::size_t fabrics) {
+  return fabrics > 1 ? fabric.name + "/" : std::string();
 }
 
 }  // namespace muster::fabric

@@ -11,6 +11,7 @@
 
 namespace muster::fabric {
 
+struct ExpandedFabric;
 struct KnownGuids;
 struct Topology;
 
@@ -30,9 +31,11 @@ Result<std::vector<RenderedFile>> renderManager(const inventory::Cluster& cluste
                                                 const Topology& declared, const KnownGuids& known,
                                                 const std::string& manager,
                                                 const std::string& guid2lid);
-/// Cabling sheet, plot, Slurm, Kubernetes and NCCL. Errors: InvalidInput
-Result<std::vector<RenderedFile>> renderExports(const inventory::Cluster& cluster,
-                                                const inventory::Fabric& fabric,
-                                                const Topology& declared);
+/// Cabling sheet, plot and RoCE of each fabric (of several in a folder of its name each); Slurm,
+/// Kubernetes and NCCL of the compute fabrics.
+std::vector<RenderedFile> renderExports(const inventory::Cluster& cluster,
+                                        const std::vector<ExpandedFabric>& fabrics);
+/// Where the files of a fabric go: "", or "storage/" beside others.
+std::string folderOf(const inventory::Fabric& fabric, std::size_t fabrics);
 
 }  // namespace muster::fabric

@@ -107,7 +107,7 @@ std::vector<std::string> managerHcas(const inventory::Cluster& cluster,
   for (const auto& manager : fabric.subnet_managers) {
     auto host = std::find_if(hosts.begin(), hosts.end(),
                              [&](const Host& one) { return one.name == manager; });
-    out.push_back(host == hosts.end() || host->hcas.empty() ? std::string(kControllerHca)
+    out.push_back(host == hosts.end() || host->hcas.empty() ? controllerHca(fabric)
                                                             : host->hcas.front());
   }
   return out;
@@ -222,7 +222,7 @@ SmFiles renderSm(const inventory::Fabric& fabric, const Topology& declared,
 
 std::string declaredSmDigest(const inventory::Fabric& fabric, const Topology& declared) {
   auto roots = rootSwitches(declared), io = hcaLists(declared).io;
-  return io::sha256Hex(opensmConf(fabric, {std::string(kControllerHca), "run", 0}, !roots.empty(),
+  return io::sha256Hex(opensmConf(fabric, {controllerHca(fabric), "run", 0}, !roots.empty(),
                                   reverseHops(declared, io.size())) +
                        fmt::format("{}\n{}\n{}", fmt::join(roots, "\n"), fmt::join(io, "\n"),
                                    fmt::join(fabric.subnet_managers, "\n")));

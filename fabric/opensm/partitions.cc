@@ -307,7 +307,8 @@ std::string tablesDigest(const PartitionRules& rules, const Topology& declared) 
   std::string text;
   for (const auto& [name, device] : declared.devices)
     if (!device.is_switch)
-      text += fmt::format("{}: {}\n", name, toString(tableOf(rules, name, name == kControllerHca)));
+      text += fmt::format("{}: {}\n", name,
+                          toString(tableOf(rules, name, hostOf(name) == "controller")));
   return io::sha256Hex(text);
 }
 

@@ -52,11 +52,13 @@ std::vector<std::string> argumentsOf(const std::filesystem::path& proc) {
 }  // namespace
 
 SubnetManager::SubnetManager(io::ProcessRunner& processes, const Tools& tools,
-                             std::filesystem::path folder, std::optional<io::DaemonUnit> unit)
+                             std::filesystem::path folder, std::optional<io::DaemonUnit> unit,
+                             std::vector<std::filesystem::path> others)
     : processes_(processes),
       tools_(tools),
       folder_(std::move(folder)),
       unit_(std::move(unit)),
+      others_(std::move(others)),
       pid_file_{folder_ / "opensm.pid"} {}
 
 /// Ours are those that were started with our configuration file; more than one only after a crash
@@ -71,9 +73,12 @@ SubnetManager::Processes SubnetManager::opensms() const {
     if (bad != std::errc() || end != name.data() + name.size()) continue;
     auto args = argumentsOf(entry.path());
     if (args.empty() || std::filesystem::path(args[0]).filename() != "opensm") continue;
-    const bool is_own =
-        args.size() >= 3 && args[1] == "-F" &&
-        (args[2] == served(kOpensmConf).string() || args[2] == file(kOpensmConf).string());
+    const auto reads = args.size() >= 3 && args[1] == "-F" ? args[2] : std::string();
+    if (std::any_of(others_.begin(), others_.end(),
+                    [&](const auto& folder) { return reads == (folder / kOpensmConf).string(); }))
+      continue;  // of another fabric, on another port
+    const bool is_own = !reads.empty() && (reads == served(kOpensmConf).string() ||
+                                           reads == file(kOpensmConf).string());
     (is_own ? out.own : out.others).push_back(pid);
   }
   return out;

@@ -55,9 +55,11 @@ std::string declaredSmDigest(const inventory::Fabric& fabric, const Topology& de
 
 class SubnetManager {
  public:
-  /// `unit`: who runs OpenSM, where this process does not.
+  /// `unit`: who runs OpenSM, where this process does not. `others`: the folders of the
+  /// controller's subnet managers of other fabrics.
   SubnetManager(io::ProcessRunner& processes, const Tools& tools, std::filesystem::path folder,
-                std::optional<io::DaemonUnit> unit = std::nullopt);
+                std::optional<io::DaemonUnit> unit = std::nullopt,
+                std::vector<std::filesystem::path> others = {});
 
   /// Where OpenSM's own files are.
   const std::filesystem::path& servedFolder() const { return unit_ ? unit_->folder : folder_; }
@@ -119,6 +121,7 @@ class SubnetManager {
   const Tools& tools_;
   std::filesystem::path folder_;
   std::optional<io::DaemonUnit> unit_;
+  std::vector<std::filesystem::path> others_;
   io::PidFile pid_file_;
   mutable LogSoFar log_so_far_;
 };

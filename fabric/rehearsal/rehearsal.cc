@@ -64,7 +64,7 @@ class Rehearsal {
 
  private:
   Async<void> everything() {
-    CO_TRY(fabric, onlyFabric(cluster_));
+    CO_TRY(fabric, chosenFabric(cluster_, options_.fabric));
     fabric_ = fabric;
     report_.fabric = fabric->name;
     CO_TRY(declared, declaredTopology(cluster_, *fabric));

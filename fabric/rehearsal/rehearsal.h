@@ -61,6 +61,7 @@ struct RehearsalReport {
 };
 
 struct RehearsalOptions {
+  std::string fabric = {};       ///< its name; empty: the only one
   std::filesystem::path folder;  ///< of the simulation: logs stay there
   std::set<FaultKind> kinds = {kAllFaults.begin(), kAllFaults.end()};
   std::size_t together = 8;  ///< at most so many faults that do not touch each other at once

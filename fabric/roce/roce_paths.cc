@@ -40,7 +40,10 @@ std::vector<std::string> RocePaths::probesOf(const inventory::Cluster& cluster,
                                  [&](const Host& host) { return host.name == node.str(); });
   if (here == hosts.end()) return out;
   const auto at = static_cast<std::size_t>(here - hosts.begin());
+  const auto& hcas = here->hcas;
   for (const auto& [device, address] : own->second) {
+    if (std::find(hcas.begin(), hcas.end(), fmt::format("{} {}", node.str(), device)) == hcas.end())
+      continue;  // of another network
     // From there on the first that has told an address of the same rail.
     for (const std::size_t from : {std::size_t{1}, hosts.size() / 2})
       for (std::size_t step = std::max<std::size_t>(from, 1); step < hosts.size(); ++step) {

@@ -282,11 +282,15 @@ std::string toIbsimNet(const Topology& topology) {
   std::string out;
   // The first device is where clients attach by default: the controller's HCA when there is one, a
   // HCA in any case.
-  auto controller = topology.devices.find(std::string(kControllerHca));
+  auto controller =
+      std::find_if(topology.devices.begin(), topology.devices.end(),
+                   [](const auto& entry) { return entry.first.starts_with("controller "); });
   if (controller != topology.devices.end()) writeDevice(out, controller->second, wires);
   for (bool switches : {false, true})
     for (const auto& [name, device] : topology.devices)
-      if (device.is_switch == switches && name != kControllerHca) writeDevice(out, device, wires);
+      if (device.is_switch == switches &&
+          (controller == topology.devices.end() || name != controller->first))
+        writeDevice(out, device, wires);
   return out;
 }
 

@@ -21,14 +21,18 @@ constexpr int kLeafLevel = 1, kSpineLevel = 2, kCoreLevel = 3;
 constexpr int kMaxSwitches = 4096;  // keeps a typo in `sus` from eating the memory
 
 std::string leafName(const Fabric& f, int su, int leaf) {
-  return f.shape == FabricShape::FatTree ? fmt::format("leaf-su{}-{:02}", su + 1, leaf + 1)
-                                         : fmt::format("leaf-su{}-r{}", su + 1, leaf);
+  return f.shape == FabricShape::FatTree
+             ? fmt::format("{}leaf-su{}-{:02}", f.switch_prefix, su + 1, leaf + 1)
+             : fmt::format("{}leaf-su{}-r{}", f.switch_prefix, su + 1, leaf);
 }
 std::string spineName(const Fabric& f, int spine) {
-  if (f.cores == 0) return fmt::format("spine-{:03}", spine + 1);
-  return fmt::format("spine-su{}-{:02}", spine / f.spines_per_su + 1, spine % f.spines_per_su + 1);
+  if (f.cores == 0) return fmt::format("{}spine-{:03}", f.switch_prefix, spine + 1);
+  return fmt::format("{}spine-su{}-{:02}", f.switch_prefix, spine / f.spines_per_su + 1,
+                     spine % f.spines_per_su + 1);
 }
-std::string coreName(int core) { return fmt::format("core-{:03}", core + 1); }
+std::string coreName(const Fabric& f, int core) {
+  return fmt::format("{}core-{:03}", f.switch_prefix, core + 1);
+}
 
 bool controllerAttached(const Fabric& f) {
   return std::find(f.subnet_managers.begin(), f.subnet_managers.end(), "controller") !=
@@ -167,7 +171,7 @@ Result<void> bundle(TopologyBuilder& build, const std::string& lower, int lower_
 }
 
 Result<void> buildSwitches(TopologyBuilder& build, const Fabric& f, const Plan& plan) {
-  for (int core = 0; core < f.cores; ++core) build.addSwitch(coreName(core), kCoreLevel);
+  for (int core = 0; core < f.cores; ++core) build.addSwitch(coreName(f, core), kCoreLevel);
   for (int spine = 0; spine < plan.spines(f); ++spine)
     build.addSwitch(spineName(f, spine), kSpineLevel);
   for (int leaf = 0; leaf < plan.leaves(f); ++leaf) {
@@ -183,7 +187,7 @@ Result<void> buildSwitches(TopologyBuilder& build, const Fabric& f, const Plan& 
   for (int spine = 0; f.cores && spine < plan.spines(f); ++spine)
     for (int k = 0; k < plan.cores_of_plane; ++k)
       TRY_OK(bundle(build, spineName(f, spine), plan.spine_down + k * f.uplinks_per_spine_core + 1,
-                    coreName(spine % f.spines_per_su * plan.cores_of_plane + k),
+                    coreName(f, spine % f.spines_per_su * plan.cores_of_plane + k),
                     spine / f.spines_per_su * f.uplinks_per_spine_core + 1,
                     f.uplinks_per_spine_core));
   return {};
@@ -204,9 +208,9 @@ Result<void> placeHcas(TopologyBuilder& build, const Fabric& f, const Plan& plan
           {hca, 1}, {leafName(f, leaf / plan.leaves_per_su, leaf % plan.leaves_per_su), port + 1}));
     }
   if (!controllerAttached(f)) return {};
-  build.addHca(std::string(kControllerHca));
+  build.addHca(controllerHca(f));
   return build.cable(
-      {std::string(kControllerHca), 1},
+      {controllerHca(f), 1},
       {leafName(f, f.sus - 1, plan.rails ? 0 : plan.leaves_per_su - 1), plan.leaf_down});
 }
 

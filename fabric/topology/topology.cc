@@ -4,9 +4,9 @@
 
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
+#include "inventory/model/fabric_membership.h"
 #include "inventory/model/fabric_positions.h"
 #include "inventory/model/profile.h"
-#include "inventory/model/rails.h"
 
 #include <algorithm>
 
@@ -42,7 +42,7 @@ CableEnd cableEnd(const std::map<std::string, const Host*>& hosts, const std::st
 
 Result<void> addCables(TopologyBuilder& build, const Fabric& fabric,
                        const std::vector<Host>& nodes) {
-  const Host controller{"controller", {std::string(kControllerHca)}, -1};
+  const Host controller{"controller", {controllerHca(fabric)}, -1};
   std::map<std::string, const Host*> hosts = {{controller.name, &controller}};
   for (const auto& node : nodes) hosts[node.name] = &node;
   const bool explicit_shape = fabric.shape == FabricShape::Explicit;
@@ -124,6 +124,8 @@ std::string hcaName(std::string_view node, int rail) {
   return fmt::format("{} mlx5_{}", node, rail);
 }
 
+std::string controllerHca(const Fabric& fabric) { return "controller " + fabric.controller_hca; }
+
 std::string_view hostOf(std::string_view device_name) {
   return device_name.substr(0, device_name.find(' '));
 }
@@ -141,13 +143,11 @@ std::vector<Host> hostsOn(const Cluster& cluster, const Fabric& fabric) {
   const auto places = inventory::placesOn(cluster, fabric);
   for (const auto& node : cluster.nodes) {
     auto profile = cluster.profiles.find(node.profile);
-    if (profile == cluster.profiles.end() || profile->second.fabric != fabric.name) continue;
+    if (profile == cluster.profiles.end() || !isOn(profile->second, fabric.name)) continue;
     const auto place = places.find(node.name);
     Host host{node.name.str(), {}, place == places.end() ? -1 : place->second};
-    for (const auto& rail : profile->second.rails)
-      host.hcas.push_back(fmt::format("{} {}", host.name, rail.hca));
-    for (int rail = 0; profile->second.rails.empty() && rail < fabric.rails; ++rail)
-      host.hcas.push_back(hcaName(host.name, rail));
+    for (const auto& hca : hcasOn(profile->second, fabric))
+      host.hcas.push_back(fmt::format("{} {}", host.name, hca));
     hosts.push_back(std::move(host));
   }
   return hosts;

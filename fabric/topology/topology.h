@@ -52,9 +52,11 @@ struct Topology {
                                           ///< of them is in `devices`
 };
 
-/// The controller's own HCA: opensm and the tools sit there. Its cable is part of the declaration
-/// (see declaredTopology).
+/// The controller's own HCA, where the fabric names no other: opensm and the tools sit there. Its
+/// cable is part of the declaration (see declaredTopology).
 inline constexpr std::string_view kControllerHca = "controller mlx5_0";
+/// The one that this fabric names.
+std::string controllerHca(const inventory::Fabric& fabric);
 /// Node description of an HCA that nobody has named: "gpu001 mlx5_0".
 std::string hcaName(std::string_view node, int rail);
 /// "gpu001 mlx5_0" → "gpu001"; a switch is its own host.
@@ -76,18 +78,18 @@ std::vector<Host> hostsOn(const inventory::Cluster& cluster, const inventory::Fa
 
 /// Expands the declaration. Pure.
 /// Names: leaf "leaf-suS-rR" (rail-optimized) or "leaf-suS-LL" (fat tree), spine "spine-NNN" (two
-/// levels) or "spine-suS-KK" (three), core "core-NNN", HCA "NODE HCA" with the profile's names,
-/// else mlx5_R. A rail-optimized leaf holds node i of its SU on port i + 1; the HCAs of a fat tree
-/// fill leaf after leaf. Uplinks start above the down ports (half of the switch, or nodes_per_su if
-/// more). The controller's HCA has the last down port of the last SU's leaf of rail 0 (of a fat
-/// tree: of the last leaf), as UFM nodes have; so the last SU holds one node less when nodes fill
-/// the leaf. A node's place is what `places` say, else its order among the nodes whose profile
-/// names this fabric, SU by SU. With declared places, place i of a fat tree is the i-th run of
-/// `rails` ports. With cores, spine k of every SU goes to all cores of plane k: cores k × (cores ÷
-/// spines_per_su) and following. `cables` add what a shape does not know. Explicit shape: cables as
-/// listed, or the topology file; "NODE" port p is its HCA of rail p - 1, "NODE mlx5_R" is that HCA,
-/// other names are switches unless the cable has a role. Errors: InvalidInput (more nodes, leaves
-/// or spines than ports; a cable's end used twice)
+/// levels) or "spine-suS-KK" (three), core "core-NNN", each behind the switch_prefix, HCA "NODE
+/// HCA" with the profile's names, else mlx5_R. A rail-optimized leaf holds node i of its SU on port
+/// i + 1; the HCAs of a fat tree fill leaf after leaf. Uplinks start above the down ports (half of
+/// the switch, or nodes_per_su if more). The controller's HCA has the last down port of the last
+/// SU's leaf of rail 0 (of a fat tree: of the last leaf), as UFM nodes have; so the last SU holds
+/// one node less when nodes fill the leaf. A node's place is what `places` say, else its order
+/// among the nodes whose profile names this fabric, SU by SU. With declared places, place i of a
+/// fat tree is the i-th run of `rails` ports. With cores, spine k of every SU goes to all cores of
+/// plane k: cores k × (cores ÷ spines_per_su) and following. `cables` add what a shape does not
+/// know. Explicit shape: cables as listed, or the topology file; "NODE" port p is its HCA of rail p
+/// - 1, "NODE mlx5_R" is that HCA, other names are switches unless the cable has a role. Errors:
+/// InvalidInput (more nodes, leaves or spines than ports; a cable's end used twice)
 Result<Topology> declaredTopology(const inventory::Cluster& cluster,
                                   const inventory::Fabric& fabric);
 

@@ -20,7 +20,7 @@ class TopologyBuilder {
   void addHca(const std::string& name,
               inventory::AttachedRole role = inventory::AttachedRole::None) {
     Device device{name, false, 1, {}, {}, role};
-    device.is_attached = role != inventory::AttachedRole::None || kControllerHca.compare(name) == 0;
+    device.is_attached = role != inventory::AttachedRole::None || hostOf(name) == "controller";
     add(std::move(device));
   }
   bool has(const std::string& name) const { return topology_.devices.count(name) > 0; }

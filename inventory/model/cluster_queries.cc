@@ -3,6 +3,7 @@
 #include "base/ip_address.h"
 #include "base/json_output.h"
 #include "inventory/inventory.h"
+#include "inventory/model/fabric_membership.h"
 #include "inventory/model/networks.h"
 #include "inventory/model/profile.h"
 #include "inventory/parse/hostlist.h"
@@ -124,11 +125,11 @@ std::string showText(const Cluster& cluster) {
     for (const Node& node : cluster.nodes)
       if (node.profile == name) names.push_back(node.name.str());
     std::string count = std::to_string(names.size());
-    rows.push_back({name, count, profile.image,
-                    orDash(fmt::format("{}", fmt::join(profile.drivers, ","))),
-                    orDash(profile.firmware), orDash(profile.fabric),
-                    orDash(fmt::format("{}", fmt::join(profile.gates, ","))), orDash(profile.pool),
-                    orDash(foldHostlist(std::move(names)))});
+    rows.push_back(
+        {name, count, profile.image, orDash(fmt::format("{}", fmt::join(profile.drivers, ","))),
+         orDash(profile.firmware), orDash(fmt::format("{}", fmt::join(fabricsOf(profile), ","))),
+         orDash(fmt::format("{}", fmt::join(profile.gates, ","))), orDash(profile.pool),
+         orDash(foldHostlist(std::move(names)))});
   }
   out += "\n" + columns(rows);
   rows = {{"NODE", "PROFILE", "RACK", "UNIT", "MAC", "ADDRESS", "BMC", "SERIAL"}};

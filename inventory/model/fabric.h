@@ -20,6 +20,8 @@ struct Partition {
   std::vector<std::string> limited_members;
 };
 
+/// What a fabric is for: collectives of jobs run on the compute fabric alone.
+enum class FabricPurpose { Compute, Storage };
 enum class FabricShape { RailOptimized, Explicit, FatTree };
 /// What hangs at a cable's `from`, when it is neither a node nor a switch.
 enum class AttachedRole { None, Storage, Ufm, Gateway };
@@ -67,6 +69,7 @@ struct NvlinkDomain {
 };
 struct Fabric {
   std::string name;  ///< "infiniband"
+  FabricPurpose purpose = FabricPurpose::Compute;
   FabricShape shape = FabricShape::RailOptimized;
   int sus = 1;  ///< scalable units; pods of a three-level fat tree
   int nodes_per_su = 32;
@@ -86,13 +89,16 @@ struct Fabric {
       cables;  ///< for Explicit; with another shape, what it does not know: storage, UFM, gateways
   std::string topology;  ///< for Explicit: ibnetdiscover's text of what should be there
   std::vector<FabricSwitches> switches;
+  std::string switch_prefix;    ///< before the names that a shape gives: "st-" makes st-leaf-su1-r0
   std::string switch_firmware;  ///< of all InfiniBand switches, "31.2012.1024"; empty: not compared
   std::vector<FabricExclusion> exclude;
   std::string routing = "ftree";
   std::vector<std::string> subnet_managers;  ///< nodes, or "controller"
+  std::string controller_hca = "mlx5_0";     ///< the controller's own on this fabric
   std::vector<Partition> partitions;
   std::optional<Roce> roce;
   std::vector<NvlinkDomain> nvlink_domains;
+  SourceRef where;
 };
 
 }  // namespace muster::inventory

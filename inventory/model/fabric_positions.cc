@@ -3,6 +3,7 @@
 
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
+#include "inventory/model/fabric_membership.h"
 #include "inventory/model/profile.h"
 
 #include <fmt/format.h>
@@ -17,7 +18,7 @@ std::map<NodeName, int> placesOn(const Cluster& cluster, const Fabric& fabric) {
   int order = 0;
   for (const Node& node : cluster.nodes) {
     const auto profile = cluster.profiles.find(node.profile);
-    if (profile == cluster.profiles.end() || profile->second.fabric != fabric.name) continue;
+    if (profile == cluster.profiles.end() || !isOn(profile->second, fabric.name)) continue;
     if (fabric.places.empty())
       places.emplace(node.name, order++);
     else if (const auto found = declared.find(node.name.str()); found != declared.end())
@@ -28,10 +29,10 @@ std::map<NodeName, int> placesOn(const Cluster& cluster, const Fabric& fabric) {
 
 std::map<NodeName, std::string> scalableUnitsOf(const Cluster& cluster) {
   std::map<NodeName, std::string> units;
-  for (const auto& [name, fabric] : cluster.fabrics) {
-    if (fabric.shape != FabricShape::RailOptimized || fabric.nodes_per_su < 1) continue;
-    for (const auto& [node, place] : placesOn(cluster, fabric))
-      units.emplace(node, fmt::format("{}-{}", name, place / fabric.nodes_per_su + 1));
+  for (const Fabric* fabric : managedFabrics(cluster)) {  // the compute fabric's word is the first
+    if (fabric->shape != FabricShape::RailOptimized || fabric->nodes_per_su < 1) continue;
+    for (const auto& [node, place] : placesOn(cluster, *fabric))
+      units.emplace(node, fmt::format("{}-{}", fabric->name, place / fabric->nodes_per_su + 1));
   }
   return units;
 }

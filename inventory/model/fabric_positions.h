@@ -12,7 +12,8 @@ namespace muster::inventory {
 /// refuses that.
 std::map<NodeName, int> placesOn(const Cluster& cluster, const Fabric& fabric);
 
-/// "FABRIC-N" of each node on a rail-optimized fabric, N counted from 1.
+/// "FABRIC-N" of each node on a rail-optimized fabric, N counted from 1; of a node on several the
+/// compute fabric's.
 std::map<NodeName, std::string> scalableUnitsOf(const Cluster& cluster);
 
 }  // namespace muster::inventory

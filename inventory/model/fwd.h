@@ -26,6 +26,7 @@ using wire::StorageVolume;
 enum class AttachedRole;
 enum class BmcTrustPolicy;
 enum class BootMode;
+enum class BootSource;
 enum class ConsoleVia;
 enum class DhcpMode;
 enum class Disturbance;

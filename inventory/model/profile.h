@@ -24,6 +24,8 @@ struct Expectation {
 };
 
 enum class BootMode { Bios, Uefi };
+/// What the RAM OS is started from.
+enum class BootSource { Pxe, VirtualMedia };
 
 struct Profile {
   std::string name;
@@ -35,13 +37,15 @@ struct Profile {
       bios;  ///< attribute → value, as the BMC spells both; others are left alone
   std::vector<std::string> gates;
   std::string pool;
-  std::string fabric;  ///< empty: not on a fabric
-  Parts<Rail> rails;   ///< its HCAs on the fabric; empty: mlx5_0, mlx5_1, …
+  std::string fabric;  ///< empty: not on a fabric; of several the compute fabric
+  std::vector<std::string> other_fabrics;  ///< ordered by name
+  Parts<Rail> rails;  ///< its HCAs on its fabrics; empty: mlx5_0, mlx5_1, … on the only one
   std::string bmc_credential = "bmc";
   Held<BmcTrust> bmc_trust = {};  ///< of BMCs whose nodes say nothing of their own
   BootMode boot = BootMode::Uefi;
   bool secure_boot =
       false;  ///< firmware checks signatures: shim, signed GRUB and a signed kernel instead of iPXE
+  BootSource boot_source = BootSource::Pxe;
   std::vector<std::string> kernel_args;
   std::string disk;  ///< "serial:…", "wwn:…", "smallest" or "size:…"; empty: the only disk, refused
                      ///< when there are several

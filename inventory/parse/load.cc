@@ -78,6 +78,7 @@ std::optional<Cluster> build(std::string_view yaml, const std::filesystem::path&
   readObject(&declaration, *root, *clusterSpec(), reader);
   DeclaredNodes nodes = expandNodes(declaration.groups, options, reader);
   checkRules(declaration.cluster, nodes, *root, reader);
+  checkFabrics(declaration.cluster, nodes, *root, reader);
   checkMachines(declaration.cluster, nodes, *root, reader);
   checkNodeNetworks(declaration.cluster, nodes, *root, reader);
   checkTopologyFiles(declaration.cluster, nodes, *root, reader);

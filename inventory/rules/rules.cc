@@ -6,6 +6,7 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/drivers.h"
 #include "inventory/model/fabric.h"
+#include "inventory/model/fabric_membership.h"
 #include "inventory/model/images.h"
 #include "inventory/model/networks.h"
 #include "inventory/model/profile.h"
@@ -49,7 +50,6 @@ class Rules {
     }
     signedBootBesideOthers();
     for (const auto& [name, fabric] : cluster_.fabrics) fabricMembers(fabric);
-    oneFabric();
   }
 
  private:
@@ -360,31 +360,10 @@ class Rules {
       return true;  // already reported
     auto profile = cluster_.profiles.find(declared->node.profile);
     if (profile == cluster_.profiles.end()) return true;
-    const std::string& name = profile->second.fabric;
-    return name == fabric.name || (!name.empty() && !cluster_.fabrics.contains(name));
-  }
-
-  /// muster manages one fabric, the one that nodes are on.
-  void oneFabric() {
-    std::set<std::string_view> used;
-    for (const DeclaredNode& declared : nodes_.nodes)
-      if (auto profile = cluster_.profiles.find(declared.node.profile);
-          profile != cluster_.profiles.end() && cluster_.fabrics.contains(profile->second.fabric))
-        used.insert(profile->second.fabric);
-    if (used.size() > 1)
-      reader_.error(at({"fabric"}),
-                    fmt::format("nodes are on {} fabrics ({}); muster manages one", used.size(),
-                                fmt::join(used, ", ")),
-                    "keep the fabric of the GPUs here, and declare the other in an inventory of "
-                    "its own");
-    if (cluster_.fabrics.size() < 2) return;
-    for (const auto& [name, fabric] : cluster_.fabrics)
-      if (!used.contains(name))
-        reader_.warning(at({"fabric", name}),
-                        fmt::format("no node is on the fabric {}: nothing of it is planned, "
-                                    "checked or exported",
-                                    name),
-                        "a second fabric needs an inventory of its own");
+    const auto names = fabricsOf(profile->second);
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return name == fabric.name || !cluster_.fabrics.contains(name);  // that is reported already
+    });
   }
 
   void fabricMembers(const Fabric& fabric) {
@@ -441,7 +420,7 @@ class Rules {
     std::vector<std::string> missing;
     for (const DeclaredNode& declared : nodes_.nodes) {
       const auto profile = cluster_.profiles.find(declared.node.profile);
-      if (profile != cluster_.profiles.end() && profile->second.fabric == fabric.name &&
+      if (profile != cluster_.profiles.end() && isOn(profile->second, fabric.name) &&
           !placed.contains(declared.node.name.str()))
         missing.push_back(declared.node.name.str());
     }

@@ -3,6 +3,7 @@
 // detail is read by fabric/topology/.
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
+#include "inventory/model/fabric_membership.h"
 #include "inventory/model/profile.h"
 #include "inventory/parse/suggest.h"
 #include "inventory/schema/binding.h"
@@ -72,7 +73,7 @@ void checkTopologyFiles(const Cluster& cluster, const DeclaredNodes& nodes, cons
     std::set<std::string_view> hosts;
     for (const auto& declared : nodes.nodes) {
       const auto profile = cluster.profiles.find(declared.node.profile);
-      if (profile != cluster.profiles.end() && profile->second.fabric == name)
+      if (profile != cluster.profiles.end() && isOn(profile->second, name))
         hosts.insert(declared.node.name.str());
     }
     if (!hosts.empty() && !namesAny(fabric.topology, hosts))

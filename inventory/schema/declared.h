@@ -64,6 +64,9 @@ DeclaredNodes expandNodes(const std::vector<NodeGroup>& groups, const LoadOption
                           Reader& reader);
 /// Rules between sections: references, networks, duplicates, partitions. (rules.cc)
 void checkRules(Cluster& cluster, const DeclaredNodes& nodes, const Value& root, Reader& reader);
+/// Rules of profiles on several fabrics, and of fabrics beside each other; makes the compute fabric
+/// the first of each profile. (fabric_rules.cc)
+void checkFabrics(Cluster& cluster, const DeclaredNodes& nodes, const Value& root, Reader& reader);
 /// Rules of machines: mount points, rails, places in racks. (machine_rules.cc)
 void checkMachines(const Cluster& cluster, const DeclaredNodes& nodes, const Value& root,
                    Reader& reader);

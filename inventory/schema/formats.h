@@ -90,6 +90,8 @@ inline constexpr TextFormat kSwitchFirmware{"a version of switch firmware, three
                                             "^[0-9]{1,5}([.][0-9]{1,5}){2}$", "31.2012.1024"};
 inline constexpr TextFormat kGroupFirmware{"a version of switch firmware, three numbers, or any",
                                            "^(any|[0-9]{1,5}([.][0-9]{1,5}){2})$", "31.2012.1024"};
+inline constexpr TextFormat kSwitchPrefix{"the beginning of a switch's name, with - at its end",
+                                          "^[A-Za-z][A-Za-z0-9-]{0,30}-$", "st-"};
 inline constexpr TextFormat kRdmaDevice{"the name of an RDMA device",
                                         "^[A-Za-z][A-Za-z0-9_-]{0,30}$", "mlx5_0"};
 inline constexpr TextFormat kPciAddress{

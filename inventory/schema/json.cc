@@ -31,6 +31,7 @@ std::string toJson(const Cluster& cluster) {
   for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
     const Profile& profile = cluster.profileOf(cluster.nodes[i]);
     json& node = out["nodes"][i];
+    if (!profile.other_fabrics.empty()) node["other_fabrics"] = profile.other_fabrics;
     node.update(json{{"image", profile.image},
                      {"drivers", profile.drivers},
                      {"firmware", profile.firmware},

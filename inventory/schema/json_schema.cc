@@ -72,6 +72,12 @@ class SchemaWriter {
       case Shape::Kind::Text:
         if (shape.or_object)
           return {{"anyOf", Json::array({textSchema(shape), reference(*shape.or_object())})}};
+        if (shape.or_list)
+          return {{"anyOf", Json::array({textSchema(shape),
+                                         {{"type", "array"},
+                                          {"items", textSchema(shape)},
+                                          {"minItems", 1},
+                                          {"uniqueItems", true}}})}};
         return textSchema(shape);
       case Shape::Kind::Integer:
         return {{"type", "integer"}, {"minimum", shape.minimum}, {"maximum", shape.maximum}};

@@ -69,6 +69,10 @@ Shape reference(std::string_view section) {
   return {.kind = Shape::Kind::Text, .refers_to = section};
 }
 
+Shape referenceOrList(std::string_view section) {
+  return {.kind = Shape::Kind::Text, .or_list = true, .refers_to = section};
+}
+
 const FieldSpec* ObjectSpec::find(std::string_view key) const {
   for (const FieldSpec& field : fields)
     if (field.key == key) return &field;
@@ -78,7 +82,9 @@ const FieldSpec* ObjectSpec::find(std::string_view key) const {
 std::string describeShape(const Shape& shape) {
   switch (shape.kind) {
     case Shape::Kind::Text:
-      if (!shape.refers_to.empty()) return fmt::format("a name of `{}`", shape.refers_to);
+      if (!shape.refers_to.empty())
+        return fmt::format("a name of `{}`{}", shape.refers_to,
+                           shape.or_list ? ", or a list of them" : "");
       return shape.format ? std::string(shape.format->title) : "text";
     case Shape::Kind::Integer:
       return fmt::format("a whole number from {} to {}", shape.minimum, shape.maximum);

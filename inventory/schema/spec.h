@@ -47,6 +47,7 @@ struct Shape {
   const ObjectSpec* (*object)() = nullptr;  ///< of Object
   const ObjectSpec* (*or_object)() =
       nullptr;                 ///< of Text: a mapping that says more may stand there
+  bool or_list = false;        ///< of Text: a list of such texts may stand there
   std::string_view refers_to;  ///< Text: a key of this section
   std::vector<std::string_view> required_keys;  ///< of Map
   std::size_t min_items = 0;                    ///< of List
@@ -62,6 +63,8 @@ Shape object(const ObjectSpec* (*spec)());
 /// The text, or a mapping one of whose keys is that text.
 Shape textOrObject(const TextFormat& format, const ObjectSpec* (*spec)());
 Shape reference(std::string_view section);
+/// One name, or a list of them.
+Shape referenceOrList(std::string_view section);
 
 /// What a reader carries along: the place, the problems, and what is checked when everything is
 /// read.

@@ -2,6 +2,7 @@
 // The tables: what an inventory may say. A new key is a row here, and nothing else. The larger
 // sections have files of their own.
 #include "base/io/regular_file.h"
+#include "inventory/model/fabric_membership.h"
 #include "inventory/model/sections.h"
 #include "inventory/model/user_data.h"
 #include "inventory/schema/binding.h"
@@ -260,6 +261,9 @@ void checkProfile(Profile& profile, const Value& map, Reader& reader) {
   if (profile.arch == Architecture::Arm64 && profile.boot == BootMode::Bios)
     reader.error(place(map, "boot"), "machines with arm64 have UEFI firmware, no BIOS",
                  "write boot: uefi, or remove it");
+  if (profile.boot_source == BootSource::VirtualMedia && profile.boot == BootMode::Bios)
+    reader.error(place(map, "boot_source"), "muster's boot medium needs UEFI firmware",
+                 "write boot: uefi, or boot_source: pxe");
   if (profile.secure_boot && profile.boot == BootMode::Bios)
     reader.error(place(map, "secure_boot"), "only UEFI firmware has Secure Boot",
                  "write boot: uefi, or remove secure_boot");
@@ -269,6 +273,23 @@ void checkProfile(Profile& profile, const Value& map, Reader& reader) {
       if (!seen.insert(item.text).second)
         reader.error(item, fmt::format("\"{}\" is listed twice", shorten(item.text)), "remove one");
   }
+}
+
+/// Which of several is the compute fabric is known when all are read (rules/fabric_rules.cc).
+void readFabrics(Profile& profile, const Value& value, const Shape& shape, Reader& reader) {
+  if (value.kind != Value::Kind::List) return readInto(profile.fabric, value, shape, reader);
+  if (value.items.empty())
+    return reader.error(value, "an empty list of fabrics", "name one, or remove the key");
+  std::map<std::string, const Value*> seen;
+  for (const Value& item : value.items) {
+    const auto name = readText(item, shape, reader);
+    if (!name) continue;
+    if (const auto [first, fresh] = seen.emplace(*name, &item); !fresh)
+      reader.error(item, fmt::format("the fabric {} is listed twice", shorten(*name)),
+                   "remove one");
+  }
+  for (const auto& [name, where] : seen)
+    profile.fabric.empty() ? void(profile.fabric = name) : profile.other_fabrics.push_back(name);
 }
 
 ObjectSpec make_profileSpec() {
@@ -291,10 +312,17 @@ ObjectSpec make_profileSpec() {
           "BIOS attributes, as the BMC spells them; staged, applied by a restart, read again.")
       .optional("firmware", &Profile::firmware, reference("firmware"),
                 "Its firmware baseline; absent: firmware is left alone.")
-      .optional("fabric", &Profile::fabric, reference("fabric"),
-                "The fabric that it is cabled to; absent: none.")
+      .custom("fabric", false, referenceOrList("fabric"),
+              "The fabric that it is cabled to, or several, exactly one of which is a compute "
+              "fabric (`purpose`); absent: none.",
+              readFabrics)
+      .prints([](const Profile& profile, const Printer&) -> Json {
+        if (profile.other_fabrics.empty()) return profile.fabric;
+        return fabricsOf(profile);
+      })
       .optional("rails", &Profile::rails, listOf(object(railSpec)),
-                "Its HCAs on the fabric, rail after rail; absent: mlx5_0, mlx5_1, …")
+                "Its HCAs on its fabrics, rail after rail; absent: mlx5_0, mlx5_1, … on the only "
+                "one.")
       .optional("gates", &Profile::gates, listOf(reference("gates")),
                 "The gates that it must pass, in order.")
       .optional("pool", &Profile::pool, reference("pools"),
@@ -318,6 +346,10 @@ ObjectSpec make_profileSpec() {
         return profile.bmc_trust->ca_pem;  // the content counts, not the path
       })
       .optional("boot", &Profile::boot, choice({"bios", "uefi"}), "How its firmware boots.")
+      .optional("boot_source", &Profile::boot_source, choice({"pxe", "virtual-media"}),
+                "What the RAM OS is started from. pxe: the network, by PXE or UEFI HTTP boot. "
+                "virtual-media: an image that its BMC reads from the controller and shows as a "
+                "drive, where networks let nothing boot; docs/netboot.md.")
       .optional("secure_boot", &Profile::secure_boot, boolean(),
                 "Whether its firmware checks signatures (UEFI Secure Boot): it boots by Debian's "
                 "signed shim, GRUB and kernel; docs/netboot.md.")

@@ -324,6 +324,11 @@ void checkShape(const Fabric& fabric, const Value& map, Reader& reader) {
 }
 
 void checkFabric(Fabric& fabric, const Value& map, Reader& reader) {
+  fabric.where = reader.at(map);
+  if (fabric.shape == FabricShape::Explicit && !fabric.switch_prefix.empty())
+    reader.error(place(map, "switch_prefix"),
+                 "the shape explicit gives no names: its cables name the switches",
+                 "remove switch_prefix");
   checkShape(fabric, map, reader);
   checkPlaces(fabric, map, reader);
   std::map<std::pair<std::string, int>, const FabricCable*> used;
@@ -353,6 +358,8 @@ ObjectSpec make_railSpec() {
       .optional("gpu", &Rail::gpu, integer(0, kMaxGpu),
                 "The GPU that it serves, by its NVML index.")
       .optional("pci", &Rail::pci, text(kPciAddress), "Where it sits.")
+      .optional("fabric", &Rail::fabric, reference("fabric"),
+                "The fabric that it is cabled to: of a profile on several every rail says it.")
       .printsAlways({"hca"})
       .spec();
 }
@@ -365,6 +372,9 @@ Json ofFatTree(const Fabric& fabric, const Printer&) {
 ObjectSpec make_fabricSpec() {
   return Table<Fabric>("fabric", "fabric",
                        "A fabric as it should be cabled, and its subnet managers.")
+      .optional("purpose", &Fabric::purpose, choice({"compute", "storage"}),
+                "compute: jobs communicate over it, and Slurm, Kubernetes and NCCL are told of it. "
+                "Of a profile on several fabrics exactly one is compute.")
       .optional("shape", &Fabric::shape, choice({"rail-optimized", "explicit", "fat-tree"}),
                 "rail-optimized: leaf r of a scalable unit takes HCA r of each of its nodes. "
                 "fat-tree: HCAs fill leaf after leaf. In both "
@@ -416,6 +426,9 @@ ObjectSpec make_fabricSpec() {
       .optional("switches", &Fabric::switches, listOf(object(switchesSpec)),
                 "Racks of the switches, for the cabling sheet, and firmware that differs from "
                 "switch_firmware.")
+      .optional("switch_prefix", &Fabric::switch_prefix, text(kSwitchPrefix),
+                "Put before the names that the shape gives to switches (st- makes "
+                "st-leaf-su1-r0), so that two fabrics have no switch in common.")
       .optional("switch_firmware", &Fabric::switch_firmware, text(kSwitchFirmware),
                 "The firmware that must run on InfiniBand switches; absent: it is not compared.")
       .optional("exclude", &Fabric::exclude, listOf(object(exclusionSpec)),
@@ -426,6 +439,9 @@ ObjectSpec make_fabricSpec() {
       .optional("subnet_managers", &Fabric::subnet_managers, listOf(text(kHostName)),
                 "Who runs the subnet manager: controller, then nodes that stand by. None: UFM or a "
                 "managed switch runs one, and muster checks it.")
+      .optional("controller_hca", &Fabric::controller_hca, text(kRdmaDevice),
+                "The controller's HCA on this fabric, by which muster looks at it and runs its "
+                "subnet manager. Every InfiniBand fabric has another one.")
       .optional("partitions", &Fabric::partitions, mapOf(object(partitionSpec), kEntryName),
                 "The partitions.")
       .optional("roce", &Fabric::roce, object(roceSpec),

@@ -40,6 +40,7 @@ class SimNode final : public vbmc::Machine {
   Async<void> start(vbmc::StartOptions options) override;
   Async<void> stop() override;
   Async<void> pressButton() override { return stop(); }
+  Async<void> emptyDrive() override { co_return Result<void>(); }
 
  private:
   SimNode(const World& world, NodeSpec spec);

@@ -115,7 +115,8 @@ constexpr Behaviour kSupermicro = {
     .cut = {
         StandbyCut::Owner::System, {}, "Actions/Oem/#OemSystemExtensions.Reset", "ACCycle", false}};
 
-/// NVIDIA's DGX H100 documents; names, SD and CommitImage: capture.
+/// NVIDIA's DGX H100 documents; names, SD and CommitImage: capture; the account for an image:
+/// OpenStack's bug 2071945.
 constexpr Behaviour kDgx = {.names = kDgxNames,
                             .override_on_settings = true,
                             .if_match_required = true,
@@ -126,6 +127,7 @@ constexpr Behaviour kDgx = {.names = kDgxNames,
                             .order_if_none_match = true,
                             .led = {LedOwner::System, false, "Off", "Lit"},
                             .drives = kAmiDrives,
+                            .media_wants_account = true,
                             .whole_tray = "/redfish/v1/UpdateService/FirmwareInventory/HGX_0",
                             .copies_in_background = true,
                             .commit_action = "Actions/Oem/#NvidiaUpdateService.CommitImage",
@@ -149,10 +151,11 @@ constexpr Behaviour kGrace = {
     .cut = {StandbyCut::Owner::Chassis, "BMC_0", "Actions/Oem/#NvidiaChassis.AuxPowerReset",
             "AuxPowerCycle", true}};
 
-/// bmcweb's sources.
+/// bmcweb's sources (virtual_media.hpp: smb and https only).
 constexpr Behaviour kOpenBmc = {.names = kOpenBmcNames,
                                 .boot_targets = kBmcwebTargets,
                                 .drives = kBmcwebDrives,
+                                .media_schemes = {"https://", "smb://"},
                                 .staged_state = "Stopping",
                                 .goes_back = GoesBack::ByActiveImage};
 

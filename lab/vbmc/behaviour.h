@@ -96,6 +96,9 @@ struct Behaviour {
   bool drives_of_system = false;          ///< else the manager has them
   bool system_links_drives = false;       ///< and the system leads there
   bool eject_only_when_inserted = false;  ///< the action is there only then
+  std::array<std::string_view, 5> media_schemes = {"http://", "https://", "nfs://", "smb://",
+                                                   "cifs://"};  ///< of Image
+  bool media_wants_account = false;  ///< inserting needs UserName and Password
   // ---- tasks
   bool keeps_finished_tasks = true;
   std::string_view staged_state = {};  ///< TaskState while an image waits; "": Completed

@@ -8,11 +8,14 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 
+#include <fstream>
+
 namespace muster::lab::vbmc {
 
 namespace {
 
 constexpr std::size_t kMaxFetchedBytes = 64u << 20;
+constexpr std::uintmax_t kMaxMediumBytes = 4ull << 30;
 
 /// Key and certificate of this BMC: made once, kept over restarts, as a pin on it must hold.
 Result<io::TlsIdentity> identityOf(const std::filesystem::path& folder, const BmcConfig& config) {
@@ -48,6 +51,29 @@ Async<std::string> fetchImage(std::string url) {
   co_return image;
 }
 
+/// Whatever certificate the server shows, as BMCs do by themselves.
+Async<void> fetchToFile(std::string url, std::filesystem::path to) {
+  CO_TRY(from, io::Url::parse(url));
+  std::ofstream out(to, std::ios::binary | std::ios::trunc);
+  auto client = io::makeHttpClient({.accept_first = true});
+  io::HttpRequest request{.method = "GET", .url = from};
+  std::uintmax_t bytes = 0;
+  const auto answer = co_await client->fetch(
+      std::move(request), [&out, &bytes](std::string_view piece) -> Result<void> {
+        bytes += piece.size();
+        if (bytes > kMaxMediumBytes) return fail(ErrorCode::InvalidInput, "the image is too large");
+        if (!out.write(piece.data(), static_cast<std::streamsize>(piece.size())))
+          return fail(ErrorCode::Internal, "the image cannot be kept");
+        return {};
+      });
+  if (!answer) co_return fail(answer.error());
+  if (answer->status != 200)
+    co_return fail(ErrorCode::Unavailable, fmt::format("{} answered {}", url, answer->status));
+  out.close();
+  if (!out) co_return fail(ErrorCode::Internal, fmt::format("cannot write {}", to.string()));
+  co_return Result<void>();
+}
+
 /// A subscriber that does not listen misses the event, as with most BMCs.
 Task<void> deliverEvent(std::string url, std::string body) {
   constexpr std::chrono::seconds kPatience{10};
@@ -68,7 +94,18 @@ Async<bool> DomainMachine::isOn() {
       workers_, [&virt = virt_, name = spec_.name] { return virt.running(name); });
 }
 
+/// A real BMC reads the image as the machine does; this one reads all of it before the start. What
+/// it cannot read is an empty drive, and the machine goes on with its own order.
 Async<void> DomainMachine::start(StartOptions options) {
+  std::error_code ignored;
+  std::filesystem::remove(cd_, ignored);
+  if (!options.cd.empty()) {
+    const auto read = co_await fetchToFile(options.cd, cd_);
+    if (read)
+      options.cd_file = cd_;
+    else
+      logWarning("vbmc", "{}: the virtual CD stays empty: {}", spec_.name, read.error().str());
+  }
   co_return co_await offload<Result<void>>(
       workers_, [&virt = virt_, spec = spec_, options] { return virt.start(spec, options); });
 }
@@ -76,6 +113,11 @@ Async<void> DomainMachine::start(StartOptions options) {
 Async<void> DomainMachine::stop() {
   co_return co_await offload<Result<void>>(
       workers_, [&virt = virt_, name = spec_.name] { return virt.destroy(name); });
+}
+
+Async<void> DomainMachine::emptyDrive() {
+  co_return co_await offload<Result<void>>(
+      workers_, [&virt = virt_, spec = spec_] { return virt.emptyDrive(spec); });
 }
 
 Async<void> DomainMachine::pressButton() {
@@ -87,7 +129,7 @@ Result<std::unique_ptr<BmcHost>> BmcHost::make(asio::any_io_executor executor, C
                                                Workers& workers, Virt& virt,
                                                const std::filesystem::path& folder,
                                                const BmcConfig& config) {
-  std::unique_ptr<BmcHost> host(new BmcHost(executor, workers, virt, config));
+  std::unique_ptr<BmcHost> host(new BmcHost(executor, workers, virt, folder, config));
   TRY(identity, identityOf(folder, config));
   host->listener_.address = config.address;
   host->listener_.port = config.port;

@@ -10,17 +10,23 @@ namespace muster::lab::vbmc {
 /// A libvirt domain as the machine behind a BMC.
 class DomainMachine final : public Machine {
  public:
-  DomainMachine(Virt& virt, Workers& workers, DomainSpec spec)
-      : virt_(virt), workers_(workers), spec_(std::move(spec)) {}
+  /// `folder`: where it keeps the image of its virtual CD.
+  DomainMachine(Virt& virt, Workers& workers, DomainSpec spec, const std::filesystem::path& folder)
+      : virt_(virt),
+        workers_(workers),
+        spec_(std::move(spec)),
+        cd_(folder / (spec_.name + ".iso")) {}
   Async<bool> isOn() override;
   Async<void> start(StartOptions options) override;
   Async<void> stop() override;
   Async<void> pressButton() override;
+  Async<void> emptyDrive() override;
 
  private:
   Virt& virt_;
   Workers& workers_;
   DomainSpec spec_;
+  std::filesystem::path cd_;
 };
 
 /// One BMC: service and HTTPS listener. The listener is closed while the BMC restarts itself.
@@ -34,8 +40,9 @@ class BmcHost {
   void stop();
 
  private:
-  BmcHost(asio::any_io_executor executor, Workers& workers, Virt& virt, const BmcConfig& config)
-      : executor_(std::move(executor)), machine_(virt, workers, config.domain) {}
+  BmcHost(asio::any_io_executor executor, Workers& workers, Virt& virt,
+          const std::filesystem::path& folder, const BmcConfig& config)
+      : executor_(std::move(executor)), machine_(virt, workers, config.domain, folder) {}
   Result<void> listen();
 
   asio::any_io_executor executor_;

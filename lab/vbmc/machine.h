@@ -5,6 +5,7 @@
 
 #include "base/async/task.h"
 
+#include <filesystem>
 #include <string>
 
 namespace muster::lab::vbmc {
@@ -15,8 +16,9 @@ struct StartOptions {
   /// Holds for this start only: the next reboot that the guest makes by itself tries the disk
   /// first.
   BootDevice first = BootDevice::Disk;
-  std::string bios_version;  ///< what SMBIOS tells the guest
-  std::string cd = {};       ///< URI of a virtual CD that is tried before both; "": none
+  std::string bios_version;            ///< what SMBIOS tells the guest
+  std::string cd = {};                 ///< URI of a virtual CD that is tried before both; "": none
+  std::filesystem::path cd_file = {};  ///< the same, read from there; the machine's own business
 };
 
 class Machine {
@@ -29,6 +31,8 @@ class Machine {
   virtual Async<void> stop() = 0;
   /// Presses the power button; the guest may take its time or ignore it.
   virtual Async<void> pressButton() = 0;
+  /// Takes the virtual CD out while it runs. Nothing happens when it has none.
+  virtual Async<void> emptyDrive() = 0;
 };
 
 }  // namespace muster::lab::vbmc

@@ -12,8 +12,6 @@ namespace muster::lab::vbmc {
 namespace {
 
 constexpr std::array<std::string_view, 4> kProtocols = {"HTTP", "HTTPS", "NFS", "CIFS"};
-constexpr std::array<std::string_view, 5> kSchemes = {"http://", "https://", "nfs://", "smb://",
-                                                      "cifs://"};
 constexpr const char *kInsert = "/Actions/VirtualMedia.InsertMedia",
                      *kEject = "/Actions/VirtualMedia.EjectMedia";
 
@@ -60,18 +58,20 @@ std::optional<nlohmann::json> MediaService::resource(const std::string& path) co
   return result;
 }
 
-std::optional<io::ServerResponse> MediaService::post(const io::ServerRequest& request,
-                                                     const std::string& path) {
+Task<std::optional<io::ServerResponse>> MediaService::post(io::ServerRequest request,
+                                                           std::string path) {
   const auto actions = path.find("/Actions/VirtualMedia.");
   const auto* drive = actions == std::string::npos ? nullptr : driveAt(path.substr(0, actions));
-  if (!drive) return std::nullopt;
-  if (path.substr(actions) == kInsert) return insert(*drive, request);
-  if (path.substr(actions) != kEject) return std::nullopt;
+  if (!drive) co_return std::nullopt;
+  if (path.substr(actions) == kInsert) co_return insert(*drive, request);
+  if (path.substr(actions) != kEject) co_return std::nullopt;
   if (bmc_.state.media.erase(std::string(drive->id)) == 0)
-    return redfishError(400, "Base.1.8.NoOperation", "There is no medium in the drive.");
+    co_return redfishError(400, "Base.1.8.NoOperation", "There is no medium in the drive.");
   bmc_.note("virtual media were ejected");
   bmc_.save();
-  return io::ServerResponse::text(204, "");
+  const auto out = co_await bmc_.machine.emptyDrive();
+  if (!out) bmc_.note("the drive of the machine could not be emptied: " + out.error().text());
+  co_return io::ServerResponse::text(204, "");
 }
 
 io::ServerResponse MediaService::insert(const MediaDrive& drive, const io::ServerRequest& request) {
@@ -82,9 +82,15 @@ io::ServerResponse MediaService::insert(const MediaDrive& drive, const io::Serve
   if (image.empty())
     return redfishError(400, "Base.1.8.ActionParameterMissing", "Image is missing.",
                         "Name the image by its URI.");
-  if (std::ranges::none_of(kSchemes, [&](auto scheme) { return image.starts_with(scheme); }))
+  const auto& schemes = bmc_.behaviour.media_schemes;
+  if (std::ranges::none_of(
+          schemes, [&](auto scheme) { return !scheme.empty() && image.starts_with(scheme); }))
     return redfishError(400, "Base.1.8.ActionParameterValueFormatError",
-                        "Image is not a URI that this BMC reads.", "Use HTTP, HTTPS, NFS or CIFS.");
+                        "Image is not a URI that this BMC reads.", "Use another protocol.");
+  if (bmc_.behaviour.media_wants_account && !body.contains("UserName"))
+    return redfishError(
+        400, "Base.1.8.ActionParameterMissing",
+        "The action VirtualMedia.InsertMedia requires the parameter UserName to be present.");
   if (body.contains("TransferProtocolType") && std::ranges::none_of(kProtocols, [&](auto name) {
         return body["TransferProtocolType"] == name;
       }))

@@ -16,7 +16,7 @@ class MediaService {
   std::string collectionPath() const;
   std::optional<nlohmann::json> resource(const std::string& path) const;
   /// Nullopt: it is none of this service's actions.
-  std::optional<io::ServerResponse> post(const io::ServerRequest& request, const std::string& path);
+  Task<std::optional<io::ServerResponse>> post(io::ServerRequest request, std::string path);
 
  private:
   const MediaDrive* driveAt(const std::string& path) const;

@@ -385,7 +385,8 @@ Task<io::ServerResponse> RedfishService::post(io::ServerRequest request, std::st
   if (path.ends_with(kMembers)) path.resize(path.size() - kMembers.size());
   if (path == kSessions) co_return login(request);
   if (path == kAccounts) co_return accounts_.create(request);
-  if (auto answer = media_.post(request, path)) co_return std::move(*answer);
+  auto of_media = co_await media_.post(request, path);
+  if (of_media) co_return std::move(*of_media);
   if (auto answer = events_.post(request, path)) co_return std::move(*answer);
   if (auto answer = intake_.post(request, path)) co_return std::move(*answer);
   if (auto answer = trust_.post(request, path)) co_return std::move(*answer);

@@ -36,6 +36,9 @@ constexpr std::array kFacets = {
     FacetRow{"inspected", "provision", Stage::Inspection, seconds(90), seconds(1800), kRecoverable,
              Revalidation::None,
              "watch the node's console: does it boot from the network, does the RAM OS come up?"},
+    FacetRow{"boot-medium", "provision", Stage::None, seconds(10), seconds(900), kRecoverable,
+             Revalidation::None,
+             "does its BMC answer? `muster bmc media NODE` shows its virtual drives"},
     FacetRow{"image", "provision", Stage::Image, seconds(300), seconds(5400), kNotRecoverable,
              Revalidation::Gates,
              "watch the node's console and its link: is the disk slow, is the image server far "

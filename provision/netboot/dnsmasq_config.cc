@@ -41,20 +41,20 @@ std::string bootUrl(const inventory::Network& network, const DnsmasqSite& site) 
 }
 
 /// UEFI's HTTP client takes an offer only from a server that says so too (option 60), and boots
-/// from a URL. Debian's signed GRUB has no HTTP, so for a node with Secure Boot there is nothing;
-/// told so at once by a URL without a file, its firmware goes on. Without an answer it would ask
-/// for a minute.
+/// from a URL. Debian's signed GRUB does not know where it came from when HTTP brought it, so nodes
+/// with Secure Boot and those with arm64 get the boot medium as one file. Who is not armed is told
+/// so at once by 404, and its firmware goes on; without an answer it would ask for a minute.
 std::string httpBoot(const inventory::Network& network, const DnsmasqSite& site) {
   const auto base = fmt::format("http://{}:{}", network.controller.str(), site.http_port);
   return fmt::format(
       "dhcp-match=set:http,option:client-arch,{0}\n"
       "dhcp-match=set:http-arm64,option:client-arch,{3}\n"
-      "dhcp-boot=tag:!ipxe,tag:http,tag:!secure,{1}{2}\n"
-      "dhcp-boot=tag:!ipxe,tag:http,tag:secure,{1}/boot/nothing\n"
-      "dhcp-boot=tag:!ipxe,tag:http-arm64,{1}/boot/nothing\n"
-      "dhcp-option-force=tag:!ipxe,tag:http,60,HTTPClient\n"
-      "dhcp-option-force=tag:!ipxe,tag:http-arm64,60,HTTPClient\n",
-      kHttpArch, base, kIpxeUefiRoute, kHttpArchArm64);
+      "dhcp-boot=tag:!ipxe,tag:http,tag:!secure,tag:!medium,{1}{2}\n"
+      "dhcp-boot=tag:!ipxe,tag:http,tag:secure,tag:!medium,{1}{4}\n"
+      "dhcp-boot=tag:!ipxe,tag:http-arm64,tag:!medium,{1}{4}\n"
+      "dhcp-option-force=tag:!ipxe,tag:http,tag:!medium,60,HTTPClient\n"
+      "dhcp-option-force=tag:!ipxe,tag:http-arm64,tag:!medium,60,HTTPClient\n",
+      kHttpArch, base, kIpxeUefiRoute, kHttpArchArm64, kMediumRoute);
 }
 
 /// `tag`: "" for the controller's own part of the network, else what dnsmasq sets for requests from
@@ -102,14 +102,15 @@ std::string firstFiles(const inventory::Network& network) {
     elsewhere += ",tag:!" + bootTag(server);
     out += fmt::format("dhcp-boot=tag:!ipxe,tag:bios,tag:{},{},,{}\n", bootTag(server), kIpxeBios,
                        server.tftp->str());
-    out += fmt::format("dhcp-boot=tag:!ipxe,tag:uefi,tag:!secure,tag:{},{},,{}\n", bootTag(server),
-                       kIpxeUefi, server.tftp->str());
+    out += fmt::format("dhcp-boot=tag:!ipxe,tag:uefi,tag:!secure,tag:!medium,tag:{},{},,{}\n",
+                       bootTag(server), kIpxeUefi, server.tftp->str());
   }
   out += fmt::format("dhcp-boot=tag:!ipxe,tag:bios{},{}\n", elsewhere, kIpxeBios);
-  out += fmt::format("dhcp-boot=tag:!ipxe,tag:uefi,tag:!secure{},{}\n", elsewhere, kIpxeUefi);
+  out += fmt::format("dhcp-boot=tag:!ipxe,tag:uefi,tag:!secure,tag:!medium{},{}\n", elsewhere,
+                     kIpxeUefi);
   return out + fmt::format(
-                   "dhcp-boot=tag:!ipxe,tag:uefi,tag:secure,{}\n"
-                   "dhcp-boot=tag:!ipxe,tag:arm64,{}\n",
+                   "dhcp-boot=tag:!ipxe,tag:uefi,tag:secure,tag:!medium,{}\n"
+                   "dhcp-boot=tag:!ipxe,tag:arm64,tag:!medium,{}\n",
                    kShim, kShimArm64);
 }
 
@@ -121,7 +122,7 @@ std::string leaseMode(const inventory::Cluster& cluster, const DnsmasqSite& site
   out += networks(network);
   out += firstFiles(network);
   out += httpBoot(network, site);
-  out += fmt::format("dhcp-boot=tag:ipxe,{}\n", bootUrl(network, site));
+  out += fmt::format("dhcp-boot=tag:ipxe,tag:!medium,{}\n", bootUrl(network, site));
   out += fmt::format("dhcp-hostsdir={}\n", site.hosts_folder.string());
   out += fmt::format("dhcp-lease-max={}\n", kMaxLeases);
   return out;
@@ -150,21 +151,22 @@ std::string proxyMode(const inventory::Cluster& cluster, const DnsmasqSite& site
     elsewhere += ",tag:!" + bootTag(server);
     for (const auto& arch : kArchs)
       if (!isArm64(arch))
-        out += service("tag:!ipxe,tag:!secure,tag:" + bootTag(server), arch, fileOf(arch)) + "," +
-               server.tftp->str() + "\n";
+        out += service("tag:!ipxe,tag:!secure,tag:!medium,tag:" + bootTag(server), arch,
+                       fileOf(arch)) +
+               "," + server.tftp->str() + "\n";
   }
   for (const auto& arch : kArchs) {
     if (isArm64(arch)) {
-      out += service("tag:!ipxe", arch, kShimArm64) + "\n";
+      out += service("tag:!ipxe,tag:!medium", arch, kShimArm64) + "\n";
       continue;
     }
     const bool bios = fileOf(arch) == kIpxeBios;
-    out += service("tag:!ipxe,tag:!secure" + elsewhere, arch, fileOf(arch)) + "\n";
-    if (!bios) out += service("tag:!ipxe,tag:secure", arch, kShim) + "\n";
+    out += service("tag:!ipxe,tag:!secure,tag:!medium" + elsewhere, arch, fileOf(arch)) + "\n";
+    if (!bios) out += service("tag:!ipxe,tag:secure,tag:!medium", arch, kShim) + "\n";
   }
   // In the offer itself; others ask again at port 4011. iPXE takes a file from a proxy only beside
   // a server's address.
-  return out + fmt::format("dhcp-boot=tag:ipxe,{},,{}\n", bootUrl(network, site),
+  return out + fmt::format("dhcp-boot=tag:ipxe,tag:!medium,{},,{}\n", bootUrl(network, site),
                            network.controller.str());
 }
 
@@ -177,6 +179,8 @@ HostLines renderHosts(const inventory::Cluster& cluster) {
   for (const auto& node : cluster.nodes) {
     auto line = node.mac.str();
     if (cluster.profileOf(node).secure_boot) line += ",set:secure";
+    if (cluster.profileOf(node).boot_source == inventory::BootSource::VirtualMedia)
+      line += ",set:medium";
     if (const auto* server = inventory::bootServerOf(network, node.rack, node.address);
         server && server->tftp)
       line += ",set:" + bootTag(*server);

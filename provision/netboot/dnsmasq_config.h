@@ -3,7 +3,8 @@
 //
 // Plain PXE firmware gets iPXE by TFTP, UEFI HTTP boot by HTTP; iPXE (option 175 or user class)
 // gets the URL of its boot script. Nodes with Secure Boot, and all with arm64, get shim instead,
-// which loads GRUB, and both ask TFTP only (tftp_folder.h).
+// which loads GRUB, and both ask TFTP only (tftp_folder.h). Nodes that boot by virtual media get
+// their address, and nothing to boot from.
 #pragma once
 
 #include "inventory/model/fwd.h"
@@ -23,6 +24,9 @@ inline constexpr const char* kIpxeBios = "undionly.kpxe";
 inline constexpr const char* kIpxeUefi = "ipxe.efi";
 inline constexpr const char* kIpxeUefiRoute =
     "/boot/ipxe.efi";  ///< the same file by HTTP, for firmware that boots so
+
+inline constexpr const char* kMediumRoute =
+    "/boot/medium.iso";  ///< for firmware that boots so and needs signed loaders
 
 struct DnsmasqSite {
   std::string interface;             ///< the one that carries the controller's address

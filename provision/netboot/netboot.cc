@@ -3,6 +3,7 @@
 
 #include "base/ip_address.h"
 
+#include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/log.h"
 #include "base/log_limit.h"
@@ -12,6 +13,7 @@
 #include "inventory/model/networks.h"
 #include "inventory/model/profile.h"
 #include "provision/images/image_store.h"
+#include "provision/netboot/boot_medium.h"
 #include "provision/netboot/boot_script.h"
 #include "provision/netboot/dnsmasq_config.h"
 #include "provision/netboot/grub_script.h"
@@ -49,6 +51,12 @@ std::string interfaceOf(Ipv4 address) {
   return {};
 }
 
+constexpr const char* kMediaRoute = "/media/";
+
+std::string mediumUrl(std::string_view scheme, Ipv4 host, std::uint16_t port) {
+  return fmt::format("{}://{}:{}{}", scheme, host.str(), port, kMediaRoute);
+}
+
 Task<io::ServerResponse> ipxeForUefi() {
   co_return io::ServerResponse::file(
       {std::filesystem::path(kIpxeFolder) / kIpxeUefi, "application/efi"});
@@ -65,6 +73,7 @@ class DnsmasqNetboot final : public Netboot {
         options_(std::move(options)),
         hosts_(options_.hosts_folder),
         tftp_(options_.tftp_folder, options_.dnsmasq_unit ? options_.dnsmasq_unit->name : ""),
+        media_(std::make_shared<BootMedia>(options_.media_folder)),
         processes_(processes),
         dnsmasq_(executor, SupervisorOptions{"dnsmasq"}),
         old_(executor) {
@@ -78,16 +87,33 @@ class DnsmasqNetboot final : public Netboot {
   Result<void> follow(const inventory::Cluster& cluster) override;
   Result<void> arm(const NodeName& node) override;
   void disarm(const NodeName& node) override;
+  bool usesMedium(const NodeName& node) const override;
+  Async<std::vector<std::string>> armMedium(NodeName node) override;
+  bool isOwnMedium(const std::string& image) const override;
   std::vector<io::Route> routes() override {
-    return {{"GET", "/boot/ipxe",
-             [this](io::ServerRequest request) { return answer(std::move(request)); }},
-            {"GET", kIpxeUefiRoute, [](io::ServerRequest) { return ipxeForUefi(); }}};
+    std::vector<io::Route> routes{
+        {"GET", "/boot/ipxe",
+         [this](io::ServerRequest request) { return answer(std::move(request)); }},
+        {"GET", kIpxeUefiRoute, [](io::ServerRequest) { return ipxeForUefi(); }},
+        {"GET", kMediumRoute,
+         [this](io::ServerRequest request) { return answerHttpBoot(std::move(request)); }}};
+    for (auto& route : mediumRoutes()) routes.push_back(std::move(route));
+    return routes;
+  }
+  std::vector<io::Route> mediumRoutes() override {
+    return {{"GET", kMediaRoute,
+             [this](io::ServerRequest request) { return answerMedium(std::move(request)); }}};
   }
 
  private:
   void index();
   Result<Daemon> dnsmasqDaemon();
   Task<io::ServerResponse> answer(io::ServerRequest request);
+  Task<io::ServerResponse> answerMedium(io::ServerRequest request);
+  Task<io::ServerResponse> answerHttpBoot(io::ServerRequest request);
+  Async<BootMedium> mediumFor(NodeName node);
+  const std::string* signedScriptOf(const io::ServerRequest& request) const;
+  Result<RamBoot> ramBootOf(const inventory::Node& node, const std::string& live);
   std::string scriptFor(const io::ServerRequest& request);
   bool mayBe(const inventory::Node& node, const std::string& remote_address) const;
   std::string stayOnDisk(const io::ServerRequest& request, const std::string& reason);
@@ -98,6 +124,7 @@ class DnsmasqNetboot final : public Netboot {
   NetbootOptions options_;
   HostFiles hosts_;
   TftpFolder tftp_;
+  std::shared_ptr<BootMedia> media_;
   io::ProcessRunner& processes_;
   Supervisor dnsmasq_;
   std::map<Mac, const inventory::Node*> by_mac_;
@@ -112,8 +139,17 @@ class DnsmasqNetboot final : public Netboot {
     std::chrono::steady_clock::time_point since;
   };
   std::map<NodeName, Armed> armed_;
+  struct ArmedMedium {
+    NodeName node;
+    std::filesystem::path image;
+    std::shared_ptr<const io::FileOverlay> parameters;
+    std::chrono::steady_clock::time_point since;
+    bool asked_for = false;
+  };
+  std::map<std::string, ArmedMedium> armed_media_;  ///< by the id in its URL
   struct ArmedFolder {
     std::string key;
+    std::string script;  ///< GRUB's
     std::chrono::steady_clock::time_point since;
   };
   std::map<NodeName, ArmedFolder> armed_tftp_;  ///< nodes with Secure Boot
@@ -179,6 +215,7 @@ Result<Daemon> DnsmasqNetboot::dnsmasqDaemon() {
 RunningDnsmasq DnsmasqNetboot::release() {
   while (!armed_.empty()) disarm(NodeName(armed_.begin()->first));
   while (!armed_tftp_.empty()) disarm(NodeName(armed_tftp_.begin()->first));
+  armed_media_.clear();
   return {dnsmasq_.release(), configuration_};
 }
 
@@ -212,6 +249,7 @@ Result<void> DnsmasqNetboot::follow(const inventory::Cluster& cluster) {
     const bool same =
         after && node.mac == after->mac && node.address == after->address &&
         cluster_->profileOf(node).secure_boot == cluster.profileOf(*after).secure_boot &&
+        cluster_->profileOf(node).boot_source == cluster.profileOf(*after).boot_source &&
         cluster_->profileOf(node).arch == cluster.profileOf(*after).arch;
     if (!same) disarm(node.name);
   }
@@ -229,28 +267,140 @@ Result<void> DnsmasqNetboot::arm(const NodeName& name) {
   const auto& profile = cluster_->profileOf(*node);
   TRY(ram_os, images_.findRamOs(profile.arch));
   if (!ram_os) return fail(ErrorCode::NotFound, noRamOs(profile.arch));
-  TRY(enrollment, gateway_.openEnrollment(name, node->mac));
-  const auto& network = cluster_->provisioning();
-  const auto* server = inventory::bootServerOf(network, node->rack, node->address);
   TRY(live, liveImageOf(profile));
-  const RamBoot boot{
-      server && !server->http.empty()
-          ? server->http
-          : fmt::format("http://{}:{}", network.controller.str(), options_.http_port),
-      inventory::agentUrls(network, options_.https_port), options_.ca_fingerprint, enrollment,
-      live ? live->digest : ""};
+  TRY(boot, ramBootOf(*node, live ? live->digest : ""));
   disarm(name);
   if (bootsBySignedLoaders(profile)) {
     TRY(script, ramGrubScript(*node, profile, boot));
     const auto key = tftpKey(*node);
     TRY_OK(tftp_.arm(key, script, *ram_os, live ? &*live : nullptr));
-    armed_tftp_[name] = {key, options_.steady()};
+    armed_tftp_[name] = {key, script, options_.steady()};
     if (armed_tftp_.size() == 1) lookForOld();
   } else {
     TRY(script, ramBootScript(*node, profile, boot));
     armed_[name] = {script, options_.steady()};
   }
   return {};
+}
+
+/// Opens an enrollment: what an earlier arming has given out is worth nothing from now on.
+Result<RamBoot> DnsmasqNetboot::ramBootOf(const inventory::Node& node, const std::string& live) {
+  TRY(enrollment, gateway_.openEnrollment(node.name, node.mac));
+  const auto& network = cluster_->provisioning();
+  const auto* server = inventory::bootServerOf(network, node.rack, node.address);
+  return RamBoot{server && !server->http.empty()
+                     ? server->http
+                     : fmt::format("http://{}:{}", network.controller.str(), options_.http_port),
+                 inventory::agentUrls(network, options_.https_port), options_.ca_fingerprint,
+                 enrollment, live};
+}
+
+bool DnsmasqNetboot::usesMedium(const NodeName& name) const {
+  const auto* node = cluster_->findNode(name);
+  return node && cluster_->profileOf(*node).boot_source == inventory::BootSource::VirtualMedia;
+}
+
+bool DnsmasqNetboot::isOwnMedium(const std::string& image) const {
+  const auto& network = cluster_->provisioning();
+  auto hosts = network.controllers;
+  hosts.push_back(network.controller);
+  return std::ranges::any_of(hosts, [&](Ipv4 host) {
+    return image.starts_with(mediumUrl("http", host, options_.http_port)) ||
+           image.starts_with(mediumUrl("https", host, options_.https_port));
+  });
+}
+
+Async<BootMedium> DnsmasqNetboot::mediumFor(NodeName name) {
+  const auto* node = cluster_->findNode(name);
+  if (!node)
+    co_return fail(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", name.str()));
+  const auto& profile = cluster_->profileOf(*node);
+  CO_TRY(ram_os, images_.findRamOs(profile.arch));
+  if (!ram_os) co_return fail(ErrorCode::NotFound, noRamOs(profile.arch));
+  CO_TRY(live, liveImageOf(profile));
+  const std::function<Result<BootMedium>()> make =
+      [media = media_, parts = mediumParts(profile.arch, *ram_os, live ? &*live : nullptr)] {
+        return media->make(parts);
+      };
+  auto made =
+      options_.workers ? co_await offload<Result<BootMedium>>(*options_.workers, make) : make();
+  if (!made) co_return fail(std::move(made).error().within("making the boot medium"));
+  co_return made;
+}
+
+Async<std::vector<std::string>> DnsmasqNetboot::armMedium(NodeName name) {
+  CO_TRY(made, co_await mediumFor(name));
+  const auto* node = cluster_->findNode(name);  // the inventory may be another one by now
+  if (!node)
+    co_return fail(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", name.str()));
+  CO_TRY(live, liveImageOf(cluster_->profileOf(*node)));
+  CO_TRY(boot, ramBootOf(*node, live ? live->digest : ""));
+  CO_TRY(script, ramGrubScript(*node, cluster_->profileOf(*node), boot));
+  CO_TRY(parameters, mediumParameters(made, script));
+  disarm(name);
+  const auto id = io::randomToken(16);
+  armed_media_[id] = {name, made.image,
+                      std::make_shared<const io::FileOverlay>(std::move(parameters)),
+                      options_.steady()};
+  const auto host = cluster_->provisioning().controller;
+  const auto file = fmt::format("{}/muster-{}.iso", id, name.str());
+  co_return std::vector<std::string>{mediumUrl("http", host, options_.http_port) + file,
+                                     mediumUrl("https", host, options_.https_port) + file};
+}
+
+/// The medium holds no secret, and its id is not to be guessed: whoever has it may read. Which
+/// address a BMC reads from nobody knows.
+Task<io::ServerResponse> DnsmasqNetboot::answerMedium(io::ServerRequest request) {
+  const auto path = request.path();
+  const auto rest = std::string_view(path).substr(std::string_view(kMediaRoute).size());
+  const auto slash = rest.find('/');
+  const auto armed = armed_media_.find(std::string(rest.substr(0, slash)));
+  const bool known =
+      armed != armed_media_.end() && slash != std::string_view::npos &&
+      rest.substr(slash + 1) == fmt::format("muster-{}.iso", armed->second.node.str()) &&
+      options_.steady() - armed->second.since <= options_.window();
+  if (!known) co_return io::ServerResponse::text(404, "there is no such medium, or not any more\n");
+  if (!armed->second.asked_for)
+    logInfo("netboot", "{} reads the boot medium of {}", request.remote_address,
+            armed->second.node.str());
+  armed->second.asked_for = true;
+  co_return io::ServerResponse::file(
+      {armed->second.image, "application/octet-stream", armed->second.parameters});
+}
+
+/// What GRUB gets of an armed node, asked for from its own address; nullptr: this is none.
+const std::string* DnsmasqNetboot::signedScriptOf(const io::ServerRequest& request) const {
+  const auto from = Ipv4::parse(request.remote_address);
+  const auto node = from ? by_address_.find(*from) : by_address_.end();
+  if (node == by_address_.end()) return nullptr;
+  const auto armed = armed_tftp_.find(node->second->name);
+  const bool counts =
+      armed != armed_tftp_.end() && options_.steady() - armed->second.since <= options_.window();
+  return counts ? &armed->second.script : nullptr;
+}
+
+/// UEFI's HTTP boot takes an ISO image into a RAM disk and starts it, by the loaders that are
+/// signed: GRUB by itself does not know where it came from when HTTP brought it. Who has nothing to
+/// do here is told so at once, and its firmware goes on. Source: UEFI 2.10, 24.7.3.1 (RAM disk,
+/// application/vnd.efi-iso)
+Task<io::ServerResponse> DnsmasqNetboot::answerHttpBoot(io::ServerRequest request) {
+  constexpr const char* kNothing = "there is nothing to boot here\n";
+  const auto from = Ipv4::parse(request.remote_address);
+  if (!signedScriptOf(request)) co_return io::ServerResponse::text(404, kNothing);
+  const NodeName name = by_address_.at(*from)->name;
+  const auto medium = co_await mediumFor(name);
+  const auto* script = signedScriptOf(request);  // it may have been disarmed meanwhile
+  if (!medium || !script) {
+    if (!medium)
+      logWarning("netboot", "{} cannot boot by HTTP: {}", name.str(), medium.error().str());
+    co_return io::ServerResponse::text(404, kNothing);
+  }
+  auto parameters = mediumParameters(*medium, *script);
+  if (!parameters) co_return io::ServerResponse::text(404, kNothing);
+  logInfo("netboot", "{} ({}) loads the boot medium by HTTP", name.str(), request.remote_address);
+  co_return io::ServerResponse::file(
+      {medium->image, "application/vnd.efi-iso",
+       std::make_shared<const io::FileOverlay>(std::move(*parameters))});
 }
 
 /// The image whose kernel this node starts with. One that is not built yet is not waited for: the
@@ -265,6 +415,7 @@ Result<std::optional<PackedImage>> DnsmasqNetboot::liveImageOf(
 
 void DnsmasqNetboot::disarm(const NodeName& node) {
   armed_.erase(node);
+  std::erase_if(armed_media_, [&node](const auto& each) { return each.second.node == node; });
   if (const auto folder = armed_tftp_.extract(node)) tftp_.disarm(folder.mapped().key);
   if (armed_tftp_.empty()) old_.cancel();
 }
@@ -342,6 +493,10 @@ std::string DnsmasqNetboot::stayOnDisk(const io::ServerRequest& request,
 }
 
 }  // namespace
+
+Async<std::vector<std::string>> Netboot::armMedium(NodeName) {
+  co_return fail(ErrorCode::Internal, "no boot media are made here");
+}
 
 std::unique_ptr<Netboot> makeNetboot(const inventory::Cluster& cluster, const ImageStore& images,
                                      gateway::GatewayServer& gateway, io::ProcessRunner& processes,

@@ -4,6 +4,7 @@
 // caller (gateway/enrollment_proof.h).
 #pragma once
 
+#include "base/async/task.h"
 #include "base/ids.h"
 #include "base/io/daemon_unit.h"
 #include "base/io/http.h"
@@ -47,6 +48,17 @@ class Netboot {
   /// by digest. Errors: those of TftpFolder::arm too
   virtual Result<void> arm(const NodeName& node) = 0;
   virtual void disarm(const NodeName& node) = 0;
+  /// Whether the node's profile wants a boot medium (boot_source: virtual-media).
+  virtual bool usesMedium(const NodeName&) const { return false; }
+  /// As arm, by a medium that the BMC reads: the same loaders, kernel and initrds for all nodes
+  /// (boot_medium.h), with this node's parameters laid into it as it is sent. Answers the URLs
+  /// under which it lies, the one that needs no trust first. Errors: those of BootMedia::make too
+  virtual Async<std::vector<std::string>> armMedium(NodeName node);
+  /// Whether an image of this URL is a boot medium of this site.
+  virtual bool isOwnMedium(const std::string&) const { return false; }
+  /// GET /media/ID/…: media of armed nodes. For plain HTTP and for HTTPS: BMCs read by one or the
+  /// other.
+  virtual std::vector<io::Route> mediumRoutes() { return {}; }
   /// GET /boot/ipxe?mac=…; every other machine, and every node not armed, is told to boot from its
   /// disk. GET /boot/ipxe.efi: iPXE for firmware that boots by HTTP.
   virtual std::vector<io::Route> routes() = 0;
@@ -65,6 +77,9 @@ struct NetbootOptions {
   std::filesystem::path hosts_folder;  ///< not below run_folder, which is closed: dnsmasq reads it
                                        ///< without root's rights
   std::filesystem::path tftp_folder;   ///< likewise
+  std::filesystem::path media_folder = run_folder / "media";  ///< boot media
+  Workers* workers = nullptr;  ///< who makes boot media; nullptr: the caller's own thread. They
+                               ///< outlive this
   /// Who runs dnsmasq where this process does not: then leases and configuration are in the unit's
   /// folder, and dnsmasq ends with its connection.
   std::optional<io::DaemonUnit> dnsmasq_unit = std::nullopt;

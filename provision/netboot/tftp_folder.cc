@@ -81,17 +81,6 @@ Result<void> giveToDnsmasq(const fs::path& path, const std::string& reader) {
   return {};
 }
 
-/// Whoever writes to a file changes its ctime, whatever he does to the other times.
-Result<std::string> stampOf(const fs::path& file) {
-  struct stat info{};
-  if (::stat(file.c_str(), &info) != 0)
-    return fail(errno == ENOENT ? ErrorCode::NotFound : ErrorCode::Internal,
-                fmt::format("cannot look at {}: {}", file.string(), std::strerror(errno)));
-  return fmt::format("{}.{}.{}.{}.{}.{}.{}", info.st_dev, info.st_ino, info.st_size,
-                     info.st_mtim.tv_sec, info.st_mtim.tv_nsec, info.st_ctim.tv_sec,
-                     info.st_ctim.tv_nsec);
-}
-
 }  // namespace
 
 Result<void> TftpFolder::start() {
@@ -121,7 +110,7 @@ Result<void> TftpFolder::arm(const std::string& key, const std::string& grub_scr
   }
   std::string set;
   for (const auto& file : originals) {
-    TRY(digest, digestOf(file.from));
+    TRY(digest, digests_.sha256(file.from));
     set += digest;
   }
   const auto ramos =
@@ -167,18 +156,7 @@ void TftpFolder::forgetUnused(const std::string& folder_in_use) {
   }
   for (const auto& set : sets)
     if (!used.contains(set.filename())) fs::remove_all(set, error);
-  std::erase_if(known_, [&error](const auto& entry) { return !fs::exists(entry.first, error); });
-}
-
-Result<std::string> TftpFolder::digestOf(const fs::path& file) {
-  TRY(stamp, stampOf(file));
-  auto& known = known_[file];
-  if (known.stamp == stamp) return known.sha256;
-  TRY(digest, io::sha256File(file));
-  TRY(after, stampOf(file));
-  if (after == stamp)
-    known = {stamp, digest};  // else it is being written: read again the next time
-  return digest;
+  digests_.dropMissing();
 }
 
 void TftpFolder::disarm(const std::string& key) {
@@ -192,8 +170,8 @@ Result<void> TftpFolder::copyTo(const std::string& name_of_folder,
   TRY_OK(io::makeDirs(folder));
   for (const auto& [name, from] : files) {
     const auto to = folder / name, fresh = folder / (std::string(name) + ".new");
-    TRY(wanted, digestOf(from));
-    const auto there = digestOf(to);
+    TRY(wanted, digests_.sha256(from));
+    const auto there = digests_.sha256(to);
     if (there && *there == wanted) continue;
     if (there)
       logWarning("netboot", "{} differs from {}: it is copied again", to.string(), from.string());

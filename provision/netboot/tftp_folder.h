@@ -18,9 +18,9 @@
 #pragma once
 
 #include "base/result.h"
+#include "provision/netboot/file_digests.h"
 
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -54,18 +54,12 @@ class TftpFolder {
     const char* name;
     std::filesystem::path from;
   };
-  struct Known {
-    std::string stamp;  ///< of the file when it was read: size, times, inode
-    std::string sha256;
-  };
-  /// Read again only when the file has changed.
-  Result<std::string> digestOf(const std::filesystem::path& file);
   Result<void> copyTo(const std::string& folder, const std::vector<Original>& files);
   void forgetUnused(const std::string& folder_in_use);
 
   std::filesystem::path root_;
   std::string reader_;
-  std::map<std::filesystem::path, Known> known_;
+  FileDigests digests_;
 };
 
 }  // namespace muster::provision

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fabric as declared and as the newest look at it left it.
+#include "base/io/files.h"
 #include "fabric/kept_report.h"
 
 #include "tests/api/api_site.h"
@@ -41,6 +42,41 @@ TEST_F(ApiFabric, cablesAreDeclaredUntilSomebodyLooks) {
   ASSERT_EQ(cables.status, 200) << cables.body;
   EXPECT_EQ(cables.items().size(), fabric.json["cables"]);
   for (const auto& cable : cables.items()) EXPECT_EQ(cable["state"], "not-seen");
+}
+
+TEST_F(ApiFabric, ofSeveralTheAskedOne) {
+  declareFabric();
+  auto site = io::readFile(site_.options().inventory).value();
+  const std::string ib = "  ib: {shape";
+  site.replace(site.find(ib), ib.size(),
+               "  storage: {purpose: storage, switch_prefix: st-, controller_hca: mlx5_1, "
+               "nodes_per_su: 4, switch_ports: 16, subnet_managers: [controller]}\n" +
+                   ib);
+  const std::string profile = "fabric: ib";
+  site.replace(site.find(profile), profile.size(),
+               "fabric: [ib, storage], rails: [{hca: mlx5_0, fabric: ib}, {hca: mlx5_1, fabric: "
+               "storage}]");
+  site_.write("cluster.yaml", site);
+  ASSERT_TRUE(fabric::keepReport(
+      site_.options().state / "run/fabrics/storage", fabric::KeptReportKind::Diff,
+      SystemClock().now(),
+      R"({"format": "muster-fabric-diff/2", "fabric": "storage", "devices": 3, "links": 2,
+          "deviations": [], "repairs": [], "excluded": []})"));
+  start();
+  const auto main = get("/fabric");
+  ASSERT_EQ(main.status, 200) << main.body;
+  EXPECT_EQ(main.json["name"], "ib");
+  EXPECT_EQ(main.json["fabrics"], (nlohmann::json{"ib", "storage"}));
+  EXPECT_FALSE(main.json.contains("found")) << "the other one was looked at";
+  const auto storage = get("/fabric?fabric=storage");
+  ASSERT_EQ(storage.status, 200) << storage.body;
+  EXPECT_EQ(storage.json["name"], "storage");
+  EXPECT_EQ(storage.json["found"]["devices"], 3);
+  for (const auto& cable : get("/fabric/cables?fabric=storage").items())
+    EXPECT_TRUE(cable["b"].get<std::string>().starts_with("st-") ||
+                cable["a"].get<std::string>().starts_with("st-"))
+        << cable;
+  EXPECT_EQ(get("/fabric?fabric=stroage").status, 404);
 }
 
 TEST_F(ApiFabric, whatALookHasFoundStandsAtItsCable) {

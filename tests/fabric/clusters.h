@@ -8,6 +8,7 @@
 #include "inventory/model/fabric.h"
 #include "inventory/model/fwd.h"
 #include "inventory/model/profile.h"
+#include "inventory/model/rails.h"
 
 #include <algorithm>
 
@@ -113,6 +114,43 @@ inline std::vector<inventory::FabricCable> portsOnSpines() {
            .to_node = "spine-002",
            .to_port = 16,
            .role = AttachedRole::Gateway}};
+}
+
+/// railCluster with a storage fabric beside it: each node's mlx5_8 on leaves "st-leaf-…".
+inline inventory::Cluster twoFabrics(int nodes) {
+  auto cluster = railCluster(nodes);
+  inventory::Fabric storage;
+  storage.name = "storage";
+  storage.purpose = inventory::FabricPurpose::Storage;
+  storage.switch_prefix = "st-";
+  storage.nodes_per_su = 4;
+  storage.switch_ports = 16;
+  storage.link = "4xEDR";
+  storage.controller_hca = "mlx5_1";
+  storage.subnet_managers = {"controller"};
+  cluster.fabrics["storage"] = storage;
+  auto& profile = cluster.profiles["gpu-node"];
+  profile.other_fabrics = {"storage"};
+  profile.rails = {
+      {"mlx5_0", {}, {}, "ib"}, {"mlx5_1", {}, {}, "ib"}, {"mlx5_8", {}, {}, "storage"}};
+  return cluster;
+}
+
+/// Four nodes, two on the compute fabric "ib" and two on a compute fabric of their own, "ib-b".
+inline inventory::Cluster twoHalls() {
+  auto cluster = railCluster(4);
+  auto& other = cluster.fabrics["ib-b"];
+  other = cluster.fabrics["ib"];
+  other.name = "ib-b";
+  other.switch_prefix = "b-";
+  other.controller_hca = "mlx5_1";
+  cluster.profiles["gpu-b"] = cluster.profiles["gpu-node"];
+  cluster.profiles["gpu-b"].name = "gpu-b";
+  cluster.profiles["gpu-b"].fabric = "ib-b";
+  for (std::size_t i = 2; i < cluster.nodes.size(); ++i) cluster.nodes[i].profile = "gpu-b";
+  cluster.fabrics["ib"].partitions.resize(1);
+  other.partitions.resize(1);
+  return cluster;
 }
 
 inline Topology declared(const inventory::Cluster& cluster) {

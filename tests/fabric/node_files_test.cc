@@ -60,7 +60,7 @@ TEST_F(Units, ofTheMarkingAndItsScriptAreUnderstood) {
   auto cluster = railCluster(2);
   auto& fabric = cluster.fabrics.at("ib");
   fabric.roce = inventory::Roce{};
-  const auto files = roceFiles(cluster.profiles.at("gpu-node"), fabric).files;
+  const auto files = roceFiles(cluster.profiles.at("gpu-node"), {&fabric}).files;
   const auto script = folder_ / "roce.sh";
   ASSERT_TRUE(io::writeFileAtomic(script, files.at("roce.sh"), 0755));
   EXPECT_EQ(systemdSays("muster-roce.service", files.at("muster-roce.service")), "");

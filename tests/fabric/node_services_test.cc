@@ -5,6 +5,7 @@
 #include "fabric/fabric.h"
 
 #include "base/io/files.h"
+#include "base/io/process.h"
 #include "fabric/phase.h"
 #include "fabric/topology/topology.h"
 #include "inventory/model/cluster.h"
@@ -72,7 +73,9 @@ class NodeServices : public ::testing::Test {
   }
 
   std::unique_ptr<lifecycle::Phase> phase() {
-    return makeNodeServicesPhase(cluster_, agents_, clock_, {folder_.path(), {}, {}});
+    return makeNodeServicesPhase(cluster_, agents_, clock_, [this](const std::string&) {
+      return FabricOptions{folder_.path(), {}, {}};
+    });
   }
   std::optional<Goal> goal(const char* node, std::string_view facet) {
     for (auto& goal : phase()->goals(cluster_, Subject(NodeName(node)), {}))
@@ -512,6 +515,57 @@ TEST(PortNames, areThoseOfTheSwitchesSystem) {
     EXPECT_TRUE(isPortName(name, 12)) << name;
   for (const char* name : {"", "1", "swp1", "swp121", "Ethernet12", "Eth1/1", "Ethernet1/1"})
     EXPECT_FALSE(isPortName(name, 12)) << name;
+}
+
+class RoceBesideInfiniBand : public NodeServices {
+ protected:
+  RoceBesideInfiniBand() : NodeServices(twoFabrics(3)) {
+    auto& storage = cluster_.fabrics.at("storage");
+    storage.subnet_managers.clear();
+    storage.roce = inventory::Roce{};
+  }
+};
+
+TEST_F(RoceBesideInfiniBand, setsTheNicsOfTheRoceFabricAlone) {
+  ASSERT_TRUE(goal("gpu001", kRoce));
+  EXPECT_THAT(goal("gpu001", kRoce)->why, HasSubstr("fabric storage declares RoCE"));
+  const auto& profile = cluster_.profiles.at("gpu-node");
+  const auto script = roceFiles(profile, {&cluster_.fabrics.at("storage")}).files.at("roce.sh");
+  EXPECT_THAT(script, HasSubstr("for device in mlx5_8; do"));
+  EXPECT_EQ(act("gpu001", kRoce), "");
+  said_[NodeName("gpu001")]["roce.marking"] = "{}";
+  EXPECT_THAT(observed("gpu001", kRoce), HasSubstr("mlx5_8: it does not exist"))
+      << "the HCAs of the InfiniBand fabric are not looked at";
+}
+
+TEST_F(RoceBesideInfiniBand, twoRoceFabricsHaveTheirOwnSettings) {
+  auto& compute = cluster_.fabrics.at("ib");
+  compute.subnet_managers.clear();
+  compute.partitions.clear();
+  compute.roce = inventory::Roce{};
+  compute.roce->dscp = 24;
+  const auto script =
+      roceFiles(cluster_.profiles.at("gpu-node"), {&compute, &cluster_.fabrics.at("storage")})
+          .files.at("roce.sh");
+  EXPECT_THAT(script,
+              AllOf(HasSubstr("for device in mlx5_0 mlx5_1; do"), HasSubstr("dscp-prio 24:3"),
+                    HasSubstr("for device in mlx5_8; do"), HasSubstr("dscp-prio 26:3")));
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "roce.sh", script));
+  const auto read = io::runBlocking({"sh", {"-n", (folder_ / "roce.sh").string()}});
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->code, 0) << read->err;
+}
+
+TEST_F(RoceBesideInfiniBand, aStandbyWaitsForThePartitionsOfItsFabric) {
+  auto& storage = cluster_.fabrics.at("storage");
+  storage.roce.reset();
+  storage.subnet_managers = {"controller", "gpu002"};
+  const auto wanted = goal("gpu002", kOpensm);
+  ASSERT_TRUE(wanted);
+  EXPECT_THAT(wanted->why, HasSubstr("fabric storage declares a subnet manager on gpu002"));
+  ASSERT_FALSE(wanted->needs.empty());
+  EXPECT_EQ(wanted->needs.front().facet.str(), "fabric.partitions.storage");
+  EXPECT_FALSE(goal("gpu001", kOpensm));
 }
 
 }  // namespace

@@ -78,6 +78,8 @@ class FakeBmc final : public bmc::Bmc {
   int power_cycles = 0;  ///< off → on
   int ac_cycles = 0;
   bool offers_ac_cycle = false;
+  std::vector<bmc::VirtualMedium> media;  ///< its virtual CDs
+  bool shows_images = true;               ///< false: only that something is inserted
   bool dark = false;       ///< no power reaches it: it answers nothing until restorePower
   bool dies_dark = false;  ///< a crash after acCycle comes between off and on
   int copies_for = 0;      ///< reads of background copies that still show one running
@@ -137,6 +139,33 @@ class FakeBmc final : public bmc::Bmc {
     CO_TRY_OK(scripted("bootOnce"));
     info.boot_override = target;
     crashPoint("bootOnce");
+    co_return Result<void>();
+  }
+
+  Async<std::vector<bmc::VirtualMedium>> virtualMedia() override {
+    calls.push_back("virtualMedia");
+    CO_TRY_OK(scripted("virtualMedia"));
+    if (media.empty()) co_return fail(ErrorCode::NotFound, address_ + " offers no virtual CD");
+    co_return media;
+  }
+  Async<bmc::VirtualMedium> insertMedia(std::vector<std::string> urls) override {
+    calls.push_back("insertMedia " + urls.at(0));
+    CO_TRY_OK(scripted("insertMedia"));
+    for (auto& drive : media) {
+      if (drive.inserted) continue;
+      drive.image = shows_images ? urls.at(0) : "";
+      drive.inserted = true;
+      crashPoint("insertMedia");
+      co_return drive;
+    }
+    co_return fail(ErrorCode::Conflict, "no drive is free");
+  }
+  Async<void> ejectMedia(std::string id) override {
+    calls.push_back("ejectMedia " + id);
+    CO_TRY_OK(scripted("ejectMedia"));
+    for (auto& drive : media)
+      if (id.empty() || drive.id == id) drive.image.clear(), drive.inserted = false;
+    crashPoint("ejectMedia");
     co_return Result<void>();
   }
 
@@ -291,6 +320,8 @@ class FakeBmc final : public bmc::Bmc {
         return "Disk";
       case bmc::BootTarget::Cd:
         return "Cd";
+      case bmc::BootTarget::Usb:
+        return "Usb";
       case bmc::BootTarget::UefiHttp:
         return "UefiHttp";
     }

@@ -14,6 +14,7 @@ class FakeImageStore final : public provision::ImageStore {
  public:
   std::map<std::string, provision::PackedImage> images;  ///< by name
   std::optional<provision::RamOs> ram_os = provision::RamOs{"vmlinuz", "initrd.img", "agent.img"};
+  std::optional<Architecture> no_ram_os_for;
   int builds = 0;
   std::optional<Error> refuse_find;  ///< what the store says instead
 
@@ -37,7 +38,10 @@ class FakeImageStore final : public provision::ImageStore {
       return fail(ErrorCode::Internal, "the fake store cannot build " + image.name);
     return it->second;
   }
-  Result<std::optional<provision::RamOs>> findRamOs(Architecture) const override { return ram_os; }
+  Result<std::optional<provision::RamOs>> findRamOs(Architecture architecture) const override {
+    if (no_ram_os_for == architecture) return std::optional<provision::RamOs>();
+    return ram_os;
+  }
   Result<provision::RamOs> buildRamOs(Architecture,
                                       std::function<void(std::string_view)>) override {
     ++builds;

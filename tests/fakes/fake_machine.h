@@ -25,8 +25,13 @@ class FakeMachine final : public Machine {
     if (obeys_button) on = false;
     co_return Result<void>();
   }
+  Async<void> emptyDrive() override {
+    ++drives_emptied;
+    co_return Result<void>();
+  }
 
   bool on = false;
+  int drives_emptied = 0;
   bool obeys_button = true;
   bool refuse_start = false;
   std::vector<StartOptions> starts;

@@ -19,6 +19,8 @@ class FakeNetboot final : public provision::Netboot {
   std::set<NodeName> armed;
   std::map<NodeName, int> armings;
   std::optional<Error> refuse_arm;
+  std::set<NodeName> by_medium;
+  static constexpr const char* kMedia = "http://10.20.0.1:8080/media/";
 
   Result<void> start() override { return {}; }
   void stop() override {}
@@ -30,6 +32,13 @@ class FakeNetboot final : public provision::Netboot {
     return {};
   }
   void disarm(const NodeName& node) override { armed.erase(node); }
+  bool usesMedium(const NodeName& node) const override { return by_medium.contains(node); }
+  Async<std::vector<std::string>> armMedium(NodeName node) override {
+    CO_TRY_OK(arm(node));
+    co_return std::vector<std::string>{
+        fmt::format("{}{}/muster-{}.iso", kMedia, armings[node], node.str())};
+  }
+  bool isOwnMedium(const std::string& image) const override { return image.starts_with(kMedia); }
   std::vector<io::Route> routes() override { return {}; }
 };
 

@@ -57,6 +57,21 @@ TEST(DomainXml, aNodeOfAnotherProcessorIsEmulatedWithItsBoard) {
   EXPECT_EQ(again->arch, Architecture::Arm64);
 }
 
+TEST(DomainXml, aVirtualCdComesBeforeDiskAndNetworkForThisStart) {
+  auto rack = rackOf(labCluster("t"));
+  vbmc::StartOptions start{vbmc::BootDevice::Disk, "1.4.0", "http://10.77.0.1/m.iso", "/run/m.iso"};
+  auto xml = domainXml(rack.nodes[0].domain, start);
+  EXPECT_NE(xml.find("<source file='/run/m.iso'/>\n      <target dev='sda' bus='sata'/>"),
+            std::string::npos)
+      << xml;
+  EXPECT_NE(xml.find("<boot order='1'/>\n      <alias name='ua-cd'/>"), std::string::npos);
+  EXPECT_NE(xml.find("<boot order='2'/>\n    </disk>"), std::string::npos) << "the disk follows";
+  EXPECT_NE(xml.find("<boot order='3'/>\n    </interface>"), std::string::npos);
+  rack.nodes[0].domain.arch = Architecture::Arm64;
+  EXPECT_NE(domainXml(rack.nodes[0].domain, start).find("bus='scsi'"), std::string::npos)
+      << "its board has no SATA";
+}
+
 TEST(DomainXml, kvmUsesTheHostsProcessor) {
   auto spec = rackOf(labCluster("t")).nodes[0].domain;
   spec.accel = Accel::Kvm;

@@ -614,5 +614,24 @@ TEST_F(ProvisionPhaseTest, taskOfAnImageHasTheWholeNetworkWhereItIsDeclared) {
   EXPECT_THAT(task->network->provisioning.controllers, ElementsAre("10.20.0.1"));
 }
 
+/// gpu001 is of amd64, gpu002 of arm64, in one rack and one plan.
+TEST_F(ProvisionPhaseTest, aRackOfBothProcessorsGoesOnWhereOneRamOsIsMissing) {
+  auto& arm64 = cluster.profiles.at("bios");
+  arm64.arch = Architecture::Arm64;
+  arm64.boot = inventory::BootMode::Uefi;
+  images.no_ram_os_for = Architecture::Arm64;
+  newController();
+  const auto blocked = [this](const char* node) {
+    for (const auto& goal : phase->goals(cluster, Subject(NodeName(node)), FactSet()))
+      if (goal.facet.facet == facet(kInspected)) return goal.blocked;
+    return std::string("no such goal");
+  };
+  EXPECT_EQ(blocked("gpu001"), "");
+  EXPECT_EQ(blocked("gpu002"), "the RAM OS for arm64 is not built; run `muster image build`");
+  images.no_ram_os_for.reset();
+  newController();
+  EXPECT_EQ(blocked("gpu002"), "");
+}
+
 }  // namespace
 }  // namespace muster::provision

@@ -6,6 +6,7 @@
 #include "inventory/model/fabric.h"
 #include "inventory/model/images.h"
 #include "inventory/model/profile.h"
+#include "inventory/model/rails.h"
 #include "validate/checks/check_row.h"
 #include "validate/gates.h"
 
@@ -234,6 +235,31 @@ TEST(Gates, portsMustRunAtTheRateOfTheFabricsLink) {
   EXPECT_EQ(asked()["link_layer"], "InfiniBand");
   EXPECT_NEAR(asked()["min_gbits"].get<double>(), 400, 1);
   EXPECT_LE(asked()["min_gbits"].get<double>(), 400) << "what the kernel says of a good one";
+}
+
+TEST(Gates, portsOfSeveralFabricsAreAskedEachAsItsOwn) {
+  inventory::Cluster cluster;
+  for (const std::string name : {"ib", "storage"}) cluster.fabrics[name].name = name;
+  cluster.fabrics["ib"].link = "4xNDR";
+  cluster.fabrics["storage"].link = "4xHDR";
+  cluster.fabrics["storage"].roce.emplace();
+  inventory::Profile profile;
+  profile.fabric = "ib";
+  profile.other_fabrics = {"storage"};
+  profile.rails = {{"mlx5_0", {}, "", "ib"}, {"mlx5_4", {}, "", "storage"}};
+  const auto params = [&](const std::string& id) {
+    for (const auto& check :
+         *localChecks(cluster, profile, {"g", inventory::GateLevel::Medium, {"rdma"}}))
+      if (check.id == id) return nlohmann::json::parse(check.params);
+    return nlohmann::json();
+  };
+  const auto devices = params("rdma.ports")["devices"];
+  ASSERT_EQ(devices.size(), 2u);
+  EXPECT_EQ(devices["mlx5_0"]["link_layer"], "InfiniBand");
+  EXPECT_NEAR(devices["mlx5_0"]["min_gbits"].get<double>(), 400, 1);
+  EXPECT_EQ(devices["mlx5_4"]["link_layer"], "Ethernet");
+  EXPECT_NEAR(devices["mlx5_4"]["min_gbits"].get<double>(), 200, 1);
+  EXPECT_TRUE(params("rdma.links").contains("window_seconds")) << "one of them is InfiniBand";
 }
 
 TEST(Gates, rdmaFloorsFollowTheLink) {

@@ -69,6 +69,35 @@ TEST(PairPartner, aNicOfAnotherNetworkIsNoRail) {
   EXPECT_EQ(rails().size(), 4u) << "an agent of before tells no layers";
 }
 
+TEST(PairPartner, ofSeveralFabricsRailsSayWhichIsMeant) {
+  auto cluster = rack(3);
+  cluster.fabrics["ib"].name = "ib";
+  cluster.fabrics["storage"].name = "storage";
+  auto& profile = cluster.profiles["p"];
+  profile.fabric = "ib";
+  profile.other_fabrics = {"storage"};
+  profile.rails = {{"mlx5_1", {}, "", "storage"}, {"mlx5_0", {}, "", "ib"}};
+  cluster.profiles["s"].name = "s";
+  cluster.profiles["s"].fabric = "storage";
+  cluster.nodes[2].profile = "s";
+  test::FakeAgentGateway agents;
+  for (const auto& node : cluster.nodes)
+    agents.boot(node.name, wire::Mode::Disk).probes["rdma.devices"] = "mlx5_0,mlx5_1,mlx5_7";
+  const auto rails = [&](const std::string& fabric) {
+    return railDevicesOf(cluster, cluster.nodes[0], agents, fabric);
+  };
+  EXPECT_EQ(rails(""), std::vector<std::string>{"mlx5_0"}) << "the compute fabric's";
+  EXPECT_EQ(rails("storage"), std::vector<std::string>{"mlx5_1"});
+  EXPECT_EQ(names(partnersOf(cluster, cluster.nodes[0], agents, {})), "n2 ")
+      << "n3 is not on the compute fabric";
+  EXPECT_EQ(names(partnersOf(cluster, cluster.nodes[2], agents, {})), "n1 n2 ");
+  EXPECT_EQ(partnersOf(cluster, cluster.nodes[2], agents, {}).front().devices,
+            std::vector<std::string>{"mlx5_1"})
+      << "the partner's HCA on the storage fabric";
+  agents.boot(NodeName("n1"), wire::Mode::Disk).probes["rdma.devices"] = "mlx5_7";
+  EXPECT_TRUE(rails("storage").empty()) << "no other device stands for a rail";
+}
+
 TEST(PairPartner, neighboursComeFirst) {
   const auto cluster = rack(4);
   test::FakeAgentGateway agents;

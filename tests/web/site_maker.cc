@@ -246,7 +246,7 @@ struct Maker {
 /// What looks at a fabric and tests between nodes leave behind: two cables whose ends are swapped,
 /// one that is not there, one with errors, and a node that is slow with everybody.
 void lookAtFabric(const app::Options& options, const inventory::Cluster& cluster) {
-  const auto* declared_fabric = need(fabric::onlyFabric(cluster));
+  const auto* declared_fabric = need(fabric::chosenFabric(cluster));
   const auto declared = need(fabric::declaredTopology(cluster, *declared_fabric));
   auto found = declared;
   const auto hangsAt = [](const fabric::Link& link, const std::string& hca) {
@@ -261,7 +261,8 @@ void lookAtFabric(const app::Options& options, const inventory::Cluster& cluster
   std::ranges::sort(found.links);
   const auto report = fabric::diff(cluster, fabric::test::foundText(found));
   if (!report.error.empty()) throw std::runtime_error(report.error);
-  const auto folder = app::fabricOptions(options, std::nullopt).run_folder;
+  const auto folder =
+      app::fabricOptions(options, std::nullopt, cluster, declared_fabric->name).run_folder;
   const auto now = SystemClock().now();
   need(fabric::keepReport(folder, fabric::KeptReportKind::Diff, now - 4min, toJson(report)));
   auto links = nlohmann::json::array();

@@ -32,19 +32,30 @@ bool isSoftRdma(std::string_view device) {
 
 Verdict checkRdmaPorts(const nlohmann::json& params, const Host& host) {
   const double most_errors = params.value("max_errors", 0.0);
-  const auto layer = params.value("link_layer", "");
+  const auto rails = params.value("devices", nlohmann::json::object());
   const std::filesystem::path folder = "sys/class/infiniband";
   std::vector<std::string> wrong;
   Verdict verdict = noData("the kernel has no RDMA device");
   std::size_t ports = 0;
-  for (const auto& device : host.names(folder))
+  const std::string layer = params.value("link_layer", "");
+  for (const auto& [device, expected] : rails.items())
+    if (host.names(folder / device / "ports").empty())
+      wrong.push_back(fmt::format("{} is not there", device));
+  for (const auto& device : host.names(folder)) {
+    if (!rails.empty() && !rails.contains(device)) continue;  // on none of the fabrics
+    const auto& expected = rails.empty() ? params : rails.at(device);
+    const auto own_layer = expected.value("link_layer", "");
     for (const auto& port : host.names(folder / device / "ports")) {
       const auto at = folder / device / "ports" / port;
       const auto state = host.line(at / "state"), rate = host.line(at / "rate");
       const auto gbits = numberIn(rate.substr(0, rate.find(' ')));
-      if (!layer.empty() && !isSoftRdma(device) && host.line(at / "link_layer") != layer)
-        continue;  // of another network: its cable may well be out
-      const double floor = isSoftRdma(device) ? 0 : params.value("min_gbits", 0.0);
+      if (!own_layer.empty() && !isSoftRdma(device) && host.line(at / "link_layer") != own_layer) {
+        if (rails.empty()) continue;  // of another network: its cable may well be out
+        wrong.push_back(fmt::format("{}/{} is of {}, its fabric of {}", device, port,
+                                    host.line(at / "link_layer"), own_layer));
+      }
+      const double floor =
+          isSoftRdma(device) ? 0 : params.value("min_gbits", expected.value("min_gbits", 0.0));
       ++ports;
       if (state.find("ACTIVE") == std::string::npos)
         wrong.push_back(fmt::format("{}/{} is '{}', not active", device, port, state));
@@ -60,9 +71,10 @@ Verdict checkRdmaPorts(const nlohmann::json& params, const Host& host) {
           wrong.push_back(fmt::format("{}/{} counts {} {}", device, port, *errors, counter));
       if (gbits) verdict.values[device + ".port" + port + "_gbits"] = *gbits;
     }
+  }
   if (ports == 0 && !layer.empty() && !host.names(folder).empty())
     verdict.text = fmt::format("no RDMA port here is of {}", layer);
-  if (ports == 0) return verdict;
+  if (ports == 0 && wrong.empty()) return verdict;
   verdict.status = wrong.empty() ? wire::CheckStatus::Pass : wire::CheckStatus::Fail;
   verdict.text = wrong.empty() ? fmt::format("{} ports active, none with errors", ports)
                                : fmt::format("{}", fmt::join(wrong, "; "));

@@ -99,7 +99,9 @@ Task<RoundResult> GroupRunner::run(Round round) {
 }
 
 Task<void> GroupRunner::ask(int node, collective::Job job, std::string task, Answer& answer) {
-  const auto& name = site_.nodes[static_cast<std::size_t>(node)].name;
+  const auto& asked = site_.nodes[static_cast<std::size_t>(node)];
+  const auto& name = asked.name;
+  job.hcas = asked.hcas;  // else NCCL would use the HCAs of the storage fabric, too
   const auto deadline = job.limit + kSlack;
   const auto report = co_await agents_.runTask(
       name, {task, wire::TaskKind::RunChecks,

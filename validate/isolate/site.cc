@@ -29,7 +29,8 @@ void placeNode(const inventory::Cluster& cluster, const Places& places, const in
     const auto& on_it = places.at(fabric->first);
     const auto found = on_it.find(node.name);
     const int place = found == on_it.end() ? 0 : found->second;
-    leaf = fmt::format("leaf-su{}", place / fabric->second.nodes_per_su + 1);
+    leaf = fmt::format("{}leaf-su{}", fabric->second.switch_prefix,
+                       place / fabric->second.nodes_per_su + 1);
     made.leaf_port = place % fabric->second.nodes_per_su + 1;
     site.leaves_are_switches = true;
   }
@@ -143,6 +144,8 @@ Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeNam
       silent.push_back(name.str());
       continue;
     }
+    if (!cluster.profileOf(*node).other_fabrics.empty())
+      made.hcas = fmt::format("={}", fmt::join(railDevicesOf(cluster, *node, agents), ","));
     rails = std::min(rails, made.devices.size());
     site.rails_are_nics =
         site.rails_are_nics &&
@@ -159,7 +162,8 @@ Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeNam
     return fail(ErrorCode::InvalidInput,
                 "isolation compares nodes with each other: name at least two, better four");
   site.layout.rails = static_cast<int>(rails);
-  if (const auto found = cluster.fabrics.find(fabric.value_or("")); found != cluster.fabrics.end())
+  site.fabric = fabric.value_or("");
+  if (const auto found = cluster.fabrics.find(site.fabric); found != cluster.fabrics.end())
     site.link = found->second.link;
   return site;
 }
@@ -190,13 +194,15 @@ nlohmann::json siteToJson(const Site& site) {
                      {"devices", node.devices},
                      {"leaf", site.layout.leaf[n]},
                      {"pod", site.layout.pod[n]},
-                     {"leaf_port", node.leaf_port}});
+                     {"leaf_port", node.leaf_port},
+                     {"hcas", node.hcas}});
   }
   nlohmann::json out{{"rails", site.layout.rails},
                      {"nodes", std::move(nodes)},
                      {"leaf_names", site.leaf_names},
                      {"leaves_are_switches", site.leaves_are_switches},
-                     {"link", site.link}};
+                     {"link", site.link},
+                     {"fabric", site.fabric}};
   if (site.routes) out["routes"] = toJson(*site.routes);
   return out;
 }
@@ -208,10 +214,12 @@ Result<Site> siteFromJson(const nlohmann::json& json) {
     site.leaf_names = json.at("leaf_names").get<std::vector<std::string>>();
     site.leaves_are_switches = json.at("leaves_are_switches").get<bool>();
     site.link = json.at("link").get<std::string>();
+    site.fabric = json.value("fabric", "");
     for (const auto& each : json.at("nodes")) {
-      site.nodes.push_back(
-          {NodeName(each.at("name").get<std::string>()), each.at("address").get<std::string>(),
-           each.at("devices").get<std::vector<std::string>>(), each.at("leaf_port").get<int>()});
+      site.nodes.push_back({NodeName(each.at("name").get<std::string>()),
+                            each.at("address").get<std::string>(),
+                            each.at("devices").get<std::vector<std::string>>(),
+                            each.at("leaf_port").get<int>(), each.value("hcas", "")});
       site.layout.leaf.push_back(each.at("leaf").get<int>());
       site.layout.pod.push_back(each.at("pod").get<int>());
       const auto leaf = site.layout.leaf.back();

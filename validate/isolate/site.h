@@ -26,6 +26,7 @@ struct SiteNode {
   std::string address;               ///< where its test server listens
   std::vector<std::string> devices;  ///< RDMA devices by rail
   int leaf_port = 0;                 ///< of its leaf switches, as declared; 0: not known
+  std::string hcas = {};  ///< NCCL_IB_HCA of a node on several fabrics: those of the compute fabric
 };
 
 struct Site {
@@ -35,8 +36,9 @@ struct Site {
                                         ///< rack, where no fabric is declared
   bool leaves_are_switches = false;     ///< leaf_names + "-rN" are declared switches
   bool rails_are_nics =
-      true;          ///< of NCCL: each GPU has one of its own; not kept, asked at the beginning
-  std::string link;  ///< of the fabric, "4xNDR"
+      true;            ///< of NCCL: each GPU has one of its own; not kept, asked at the beginning
+  std::string link;    ///< of the fabric, "4xNDR"
+  std::string fabric;  ///< its name; empty: none
   std::shared_ptr<const SiteRoutes> routes;  ///< null: not known; else `layout.cables` asks it
 };
 

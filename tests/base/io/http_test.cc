@@ -54,10 +54,23 @@ class Http : public ::testing::Test {
          {"GET", "/tree/", [](ServerRequest r) { return echo(std::move(r)); }},
          {"GET", "/tree/exact", broken},
          {"GET", "/file", [this](ServerRequest) { return sendFile(file); }},
+         {"GET", "/overlaid", [this](ServerRequest) { return sendOverlaid(file); }},
          {"GET", "/missing", [this](ServerRequest) { return sendFile(folder / "nothing"); }}});
   }
   static Task<ServerResponse> sendFile(std::filesystem::path path) {
     co_return ServerResponse::file({path});
+  }
+
+  static constexpr std::size_t kOverlaidAt = 1'500'000;
+  static Task<ServerResponse> sendOverlaid(std::filesystem::path path) {
+    co_return ServerResponse::file(
+        {path, "application/octet-stream",
+         std::make_shared<const FileOverlay>(FileOverlay{kOverlaidAt, std::string(16384, '\n')})});
+  }
+  /// The same by a means that has nothing to do with the server.
+  std::string overlaid() const {
+    auto whole = content;
+    return whole.replace(kOverlaidAt, 16384, std::string(16384, '\n'));
   }
 
   HttpRequest to(const std::string& target, const std::string& method = "GET") {
@@ -78,6 +91,40 @@ class Http : public ::testing::Test {
   std::unique_ptr<HttpServer> server;
   std::unique_ptr<HttpClient> client = makeHttpClient();
 };
+
+TEST_F(Http, bytesThatLieOverAFileAreSentInItsPlaceWhateverIsAskedFor) {
+  for (const bool encrypted : {false, true}) {
+    content.clear();
+    ServerOptions options;
+    if (encrypted) options.identity = *selfSigned("here", {"127.0.0.1"});
+    start(options);
+    client = makeHttpClient({.accept_first = true});
+    const auto ask = [&](const std::string& range) {
+      auto request = to("/overlaid");
+      request.url.scheme = encrypted ? "https" : "http";
+      if (!range.empty()) request.headers["Range"] = "bytes=" + range;
+      auto answer = send(std::move(request));
+      EXPECT_TRUE(answer) << answer.error().str();
+      return answer ? answer->body : std::string();
+    };
+    EXPECT_TRUE(ask("") == overlaid());
+    // Around its first and its last byte, in it, over all of it, before and behind.
+    const std::pair<std::size_t, std::size_t> pieces[] = {
+        {1'499'990, 1'500'010}, {1'500'000, 1'500'000},
+        {1'499'999, 1'499'999}, {1'516'383, 1'516'384},
+        {1'516'384, 1'516'390}, {1'502'000, 1'503'000},
+        {1'400'000, 1'600'000}, {0, 0},
+        {2'999'999, 2'999'999}};
+    for (const auto& [from, to] : pieces)
+      EXPECT_TRUE(ask(fmt::format("{}-{}", from, to)) == overlaid().substr(from, to - from + 1))
+          << from << "-" << to;
+    auto head = to("/overlaid", "HEAD");
+    head.url.scheme = encrypted ? "https" : "http";
+    const auto answer = send(head);
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->header("Content-Length"), "3000000");
+  }
+}
 
 TEST_F(Http, carriesMethodTargetAndBody) {
   start();

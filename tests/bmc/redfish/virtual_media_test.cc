@@ -53,6 +53,10 @@ class VirtualCds : public testing::Test {
     if (request.method == "POST") {
       posted.push_back(path);
       sent = json::parse(request.body);
+      for (const auto& needed : needs)
+        if (path.ends_with("insert") && !sent.contains(needed))
+          co_return test::FakeHttp::json(
+              400, R"({"error":{"code":"Base.1.8.ActionParameterMissing","message":"missing"}})");
       if (reads_image)
         tree["/media/cd"].update(path.ends_with("insert")
                                      ? json{{"Image", sent["Image"]}, {"Inserted", true}}
@@ -74,48 +78,103 @@ class VirtualCds : public testing::Test {
   std::vector<std::string> posted;
   json sent;
   bool reads_image = true;
+  std::vector<std::string> needs;  ///< parameters without which nothing is inserted
 };
 
 TEST_F(VirtualCds, anImageIsInsertedOnceShownAndEjected) {
-  ASSERT_TRUE(loop.run(bmc->insertMedia(kImage)));
+  ASSERT_TRUE(loop.run(bmc->insertMedia({kImage})));
   EXPECT_EQ(sent["Image"], kImage);
-  EXPECT_EQ(sent["Inserted"], true);
+  EXPECT_FALSE(sent.contains("Inserted")) << "Supermicro X11 and X12 refuse it";
   EXPECT_FALSE(sent.contains("TransferProtocolType")) << "where it is not asked for";
-  ASSERT_TRUE(loop.run(bmc->insertMedia(kImage)));
+  ASSERT_TRUE(loop.run(bmc->insertMedia({kImage})));
   EXPECT_EQ(posted.size(), 1u) << "it is there already";
   const auto media = loop.run(bmc->virtualMedia());
   ASSERT_TRUE(media);
   ASSERT_EQ(media->size(), 1u) << "the floppy takes no CD";
   EXPECT_EQ(media->front().image, kImage);
-  EXPECT_EQ(loop.run(bmc->insertMedia("https://10.20.0.1/other.iso")).error().code(),
+  EXPECT_EQ(loop.run(bmc->insertMedia({"https://10.20.0.1/other.iso"})).error().code(),
             ErrorCode::Conflict);
-  ASSERT_TRUE(loop.run(bmc->ejectMedia()));
+  ASSERT_TRUE(loop.run(bmc->ejectMedia("")));
   EXPECT_FALSE(loop.run(bmc->virtualMedia())->front().inserted);
 }
 
 TEST_F(VirtualCds, aBmcThatListsItsProtocolsIsToldOneOrNothingIsSent) {
   tree["/media/cd"]["Actions"]["#VirtualMedia.InsertMedia"]
       ["TransferProtocolType@Redfish.AllowableValues"] = {"NFS", "HTTPS"};
-  EXPECT_EQ(loop.run(bmc->insertMedia("http://10.20.0.1/ipxe.iso")).error().code(),
+  EXPECT_EQ(loop.run(bmc->insertMedia({"http://10.20.0.1/ipxe.iso"})).error().code(),
             ErrorCode::InvalidInput);
   EXPECT_TRUE(posted.empty());
-  ASSERT_TRUE(loop.run(bmc->insertMedia(kImage)));
+  ASSERT_TRUE(loop.run(bmc->insertMedia({kImage})));
   EXPECT_EQ(sent["TransferProtocolType"], "HTTPS");
+}
+
+TEST_F(VirtualCds, theFirstUrlThatTheBmcReadsIsTaken) {
+  tree["/media/cd"]["Actions"]["#VirtualMedia.InsertMedia"]["@Redfish.ActionInfo"] = "/media/info";
+  tree["/media/info"] = {
+      {"Parameters",
+       {{{"Name", "Image"}, {"Required", true}},
+        {{"Name", "TransferProtocolType"}, {"AllowableValues", {"CIFS", "HTTPS"}}}}}};
+  const auto medium = loop.run(bmc->insertMedia({"http://10.20.0.1/m.iso", kImage}));
+  ASSERT_TRUE(medium) << medium.error().str();
+  EXPECT_EQ(medium->image, kImage);
+  EXPECT_EQ(medium->id, "cd");
+  EXPECT_EQ(medium->boots_by, BootTarget::Cd);
+  EXPECT_EQ(sent["TransferProtocolType"], "HTTPS");
+}
+
+/// As some of Nokia's and Cisco's (OpenStack's sushy).
+TEST_F(VirtualCds, aBmcThatWantsAProtocolAndDoesNotSaySoIsToldOne) {
+  needs = {"TransferProtocolType"};
+  ASSERT_TRUE(loop.run(bmc->insertMedia({kImage})));
+  EXPECT_EQ(posted.size(), 2u);
+  EXPECT_EQ(sent["TransferProtocolType"], "HTTPS");
+}
+
+TEST_F(VirtualCds, whatIsMissingBesidesIsAnError) {
+  needs = {"Signature"};
+  EXPECT_EQ(loop.run(bmc->insertMedia({kImage})).error().code(), ErrorCode::InvalidInput);
+  EXPECT_LE(posted.size(), 2u);
+}
+
+TEST_F(VirtualCds, aBmcWithoutACdGetsAUsbStick) {
+  tree["/media/cd"]["MediaTypes"] = {"USBStick"};
+  const auto medium = loop.run(bmc->insertMedia({kImage}));
+  ASSERT_TRUE(medium) << medium.error().str();
+  EXPECT_EQ(medium->boots_by, BootTarget::Usb);
+  tree[kSystem]["Boot"]["BootSourceOverrideTarget@Redfish.AllowableValues"].push_back("Usb");
+  ASSERT_TRUE(loop.run(bmc->bootOnce(medium->boots_by)));
+  EXPECT_EQ(tree[kSystem]["Boot"]["BootSourceOverrideTarget"], "Usb");
+}
+
+TEST_F(VirtualCds, oneDriveIsEmptiedAndTheOtherIsLeftAlone) {
+  auto second = tree["/media/cd"];
+  second["Id"] = "cd2";
+  second["Inserted"] = true;
+  second["Image"] = "nfs://10.20.0.9/a-persons.iso";
+  second["Actions"]["#VirtualMedia.EjectMedia"]["target"] = "/media/cd2/eject";
+  tree["/media/cd2"] = second;
+  tree["/media"]["Members"].push_back(hrefTo("/media/cd2"));
+  ASSERT_TRUE(loop.run(bmc->insertMedia({kImage})));
+  ASSERT_TRUE(loop.run(bmc->ejectMedia("cd")));
+  EXPECT_EQ(tree["/media/cd"]["Inserted"], false);
+  EXPECT_EQ(tree["/media/cd2"]["Inserted"], true);
+  EXPECT_THAT(posted, testing::Not(testing::Contains("/media/cd2/eject")));
 }
 
 /// Lenovo's drives have no actions (capture): Image and Inserted are written.
 TEST_F(VirtualCds, aDriveWithoutActionsIsWrittenTo) {
   tree["/media/cd"].erase("Actions");
-  ASSERT_TRUE(loop.run(bmc->insertMedia(kImage)));
+  ASSERT_TRUE(loop.run(bmc->insertMedia({kImage})));
   EXPECT_TRUE(posted.empty());
   EXPECT_EQ(tree["/media/cd"]["Image"], kImage);
-  ASSERT_TRUE(loop.run(bmc->ejectMedia()));
+  EXPECT_EQ(tree["/media/cd"]["Inserted"], true) << "Lenovo SD530 inserts nothing without it";
+  ASSERT_TRUE(loop.run(bmc->ejectMedia("")));
   EXPECT_EQ(tree["/media/cd"]["Inserted"], false);
 }
 
 TEST_F(VirtualCds, anAnswerThatChangesNothingIsAnError) {
   reads_image = false;
-  EXPECT_THAT(loop.run(bmc->insertMedia(kImage)).error().str(), HasSubstr("does not hold"));
+  EXPECT_THAT(loop.run(bmc->insertMedia({kImage})).error().str(), HasSubstr("does not hold"));
 }
 
 TEST_F(VirtualCds, theNextBootIsFromItAndSupermicrosWordIsTaken) {

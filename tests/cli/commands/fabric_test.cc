@@ -134,6 +134,63 @@ TEST_F(FabricCommands, markingComparesASwitchWithTheDeclaration) {
   EXPECT_NE(folder_.muster({"fabric", "qos-check"}).code, 0);
 }
 
+/// A storage fabric beside "ib", whose switch is sw2 and whose HCAs are mlx5_1.
+class TwoFabricCommands : public FabricCommands {
+ protected:
+  TwoFabricCommands() {
+    replace("fabric: ib}",
+            "fabric: [ib, storage], rails: [{hca: mlx5_0, fabric: ib}, {hca: mlx5_1, fabric: "
+            "storage}]}");
+    replace(
+        "\nfabric:\n",
+        "\nfabric:\n  storage: {purpose: storage, shape: explicit, controller_hca: mlx5_1, "
+        "cables: [{from: gpu001, to: sw2, to_port: 1}, {from: gpu002, to: sw2, to_port: 2}]}\n");
+  }
+};
+
+TEST_F(TwoFabricCommands, nameTheFabricThatIsMeant) {
+  EXPECT_EQ(folder_.muster({"inventory", "check"}).code, 0)
+      << folder_.muster({"inventory", "check"}).out;
+  const auto which = folder_.muster({"fabric", "plan"});
+  EXPECT_NE(which.code, 0);
+  EXPECT_THAT(which.err, HasSubstr("the inventory has the fabrics ib, storage: name one of them"));
+  const auto storage = folder_.muster({"fabric", "plan", "--fabric", "storage"});
+  EXPECT_EQ(storage.code, 0) << storage.err;
+  EXPECT_THAT(storage.out, HasSubstr("gpu002 mlx5_1"));
+  EXPECT_EQ(storage.out.find("mlx5_0"), std::string::npos) << storage.out;
+  EXPECT_EQ(folder_
+                .muster({"fabric", "diff", "--fabric", "ib", "--found",
+                         (folder_ / "found.topo").string()})
+                .code,
+            1);
+  const auto none = folder_.muster({"fabric", "plot", "--declared", "--fabric", "stroage"});
+  EXPECT_NE(none.code, 0);
+  EXPECT_THAT(none.err, HasSubstr("the inventory has no fabric stroage, but ib, storage"));
+}
+
+TEST_F(TwoFabricCommands, areRenderedSideBySide) {
+  ASSERT_EQ(folder_.muster({"fabric", "render", "--out", (folder_ / "out").string()}).code, 0);
+  EXPECT_THAT(read("out/ib/cabling.csv"), HasSubstr("gpu001 mlx5_0"));
+  EXPECT_THAT(read("out/storage/cabling.csv"), HasSubstr("gpu001 mlx5_1"));
+  EXPECT_THAT(read("out/slurm/topology.conf"), HasSubstr("SwitchName=ib "));
+  EXPECT_EQ(read("out/slurm/topology.conf").find("sw2"), std::string::npos);
+  ASSERT_EQ(
+      folder_
+          .muster({"fabric", "render", "--fabric", "storage", "--out", (folder_ / "one").string()})
+          .code,
+      0);
+  EXPECT_THAT(read("one/cabling.csv"), HasSubstr("gpu001 mlx5_1"));
+  EXPECT_EQ(read("one/slurm/topology.conf"), "") << "no scheduler is told of a storage fabric";
+}
+
+TEST_F(TwoFabricCommands, aSwitchInBothIsRefusedByName) {
+  replace("{from: gpu002, to: sw2, to_port: 2}", "{from: gpu002, to: sw1, to_port: 7}");
+  const auto check = folder_.muster({"inventory", "check"});
+  EXPECT_EQ(check.code, 1);
+  EXPECT_THAT(check.out, HasSubstr("the fabrics ib and storage both have the switch sw1"));
+  EXPECT_NE(folder_.muster({"fabric", "plan", "--fabric", "ib"}).code, 0);
+}
+
 class RoceCommands : public FabricCommands {
  protected:
   RoceCommands() { replace("shape: explicit", "shape: explicit, roce: {}"); }

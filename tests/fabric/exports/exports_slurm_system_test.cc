@@ -61,5 +61,26 @@ TEST_F(SlurmTopologySystem, takesSwitchesWithNamesThatItCouldNotRead) {
   EXPECT_EQ(log_.find("error: TOPOLOGY"), std::string::npos) << log_;
 }
 
+TEST_F(SlurmTopologySystem, takesTheComputeFabricOfTwo) {
+  const auto cluster = twoFabrics(3);
+  const auto compute = declared(cluster);
+  const auto tops = vicinitiesOf(cluster, {{&cluster.fabrics.at("ib"), &compute}});
+  auto shown = taken(slurmTree(tops), "gpu[001-003]");
+  EXPECT_THAT(shown, HasSubstr("SwitchName=ib Level=1 LinkSpeed=1 Nodes=gpu[001-003]"));
+  EXPECT_EQ(shown.find("storage"), std::string::npos) << shown;
+  EXPECT_EQ(log_.find("error: TOPOLOGY"), std::string::npos) << log_;
+}
+
+TEST_F(SlurmTopologySystem, takesTwoComputeFabricsAsTwoTrees) {
+  const auto cluster = twoHalls();
+  const auto a = declared(cluster),
+             b = declaredTopology(cluster, cluster.fabrics.at("ib-b")).value();
+  const auto tops =
+      vicinitiesOf(cluster, {{&cluster.fabrics.at("ib"), &a}, {&cluster.fabrics.at("ib-b"), &b}});
+  auto shown = taken(slurmTree(tops), "gpu[001-004]");
+  EXPECT_THAT(shown, HasSubstr("SwitchName=ib Level=1 LinkSpeed=1 Nodes=gpu[001-002]"));
+  EXPECT_THAT(shown, HasSubstr("SwitchName=ib-b Level=1 LinkSpeed=1 Nodes=gpu[003-004]"));
+}
+
 }  // namespace
 }  // namespace muster::fabric::test

@@ -100,6 +100,46 @@ TEST(Nccl, isToldTheHcasByExactNameAndOnRoceTheClass) {
               HasSubstr("NCCL_IB_TC=106\nNCCL_IB_GID_INDEX=3\n"));  // 26 << 2 | 2
 }
 
+TEST(RenderExports, givesSchedulersTheComputeFabricAlone) {
+  auto cluster = twoFabrics(3);
+  auto& storage = cluster.fabrics["storage"];
+  storage.roce.emplace();
+  storage.subnet_managers.clear();
+  const auto compute = declared(cluster), other = declaredTopology(cluster, storage).value();
+  std::map<std::string, std::string> files;
+  for (auto& file :
+       renderExports(cluster, {{&cluster.fabrics["ib"], &compute}, {&storage, &other}}))
+    files[file.path] = file.content;
+  EXPECT_THAT(files["slurm/topology.conf"], HasSubstr("SwitchName=su1 Nodes=gpu[001-003]\n"));
+  EXPECT_THAT(files["slurm/topology.conf"], HasSubstr("SwitchName=ib Switches=su1\n"));
+  EXPECT_THAT(files["slurm/topology.conf"], Not(HasSubstr("storage")));
+  EXPECT_THAT(files["kubernetes/node-labels.yaml"], Not(HasSubstr("storage")));
+  EXPECT_THAT(files["nccl/gpu-node.env"], HasSubstr("NCCL_IB_HCA==mlx5_0:1,mlx5_1:1\n"));
+  EXPECT_THAT(files["nccl/gpu-node.env"], Not(HasSubstr("NCCL_IB_TC")));
+  EXPECT_THAT(files["storage/roce/gpu-node.sh"], HasSubstr("for device in mlx5_8; do"));
+  EXPECT_TRUE(files.contains("storage/roce/sonic/st-leaf-su1-r0.json"));
+  EXPECT_FALSE(files.contains("ib/roce/cumulus.txt"));
+  EXPECT_THAT(files["ib/cabling.csv"], Not(HasSubstr("mlx5_8")));
+  EXPECT_THAT(files["storage/cabling.csv"], HasSubstr("gpu003 mlx5_8"));
+  EXPECT_EQ(files.count("cabling.csv"), 0u);
+}
+
+TEST(RenderExports, twoComputeFabricsAreTwoTreesWithoutACommonName) {
+  const auto cluster = twoHalls();
+  const auto a = declared(cluster),
+             b = declaredTopology(cluster, cluster.fabrics.at("ib-b")).value();
+  const std::vector<ExpandedFabric> both = {{&cluster.fabrics.at("ib"), &a},
+                                            {&cluster.fabrics.at("ib-b"), &b}};
+  const auto tops = vicinitiesOf(cluster, both);
+  EXPECT_EQ(slurmTree(tops),
+            "# Written by muster from the inventory. TopologyPlugin=topology/tree\n"
+            "SwitchName=ib-su1 Nodes=gpu[001-002]\nSwitchName=ib Switches=ib-su1\n"
+            "SwitchName=ib-b-su1 Nodes=gpu[003-004]\nSwitchName=ib-b Switches=ib-b-su1\n");
+  EXPECT_THAT(slurmBlocks(tops, {both[0].fabric, both[1].fabric}),
+              HasSubstr("BlockName=ib-su1 Nodes=gpu[001-002]\nBlockName=ib-b-su1 "
+                        "Nodes=gpu[003-004]\nBlockSizes=2\n"));
+}
+
 TEST(Prometheus, countsDeviationsOrSaysThatThereIsNoAnswer) {
   DiffReport report;
   report.fabric = "ib";

@@ -147,8 +147,9 @@ TEST_F(RoceVmTest, gidsMtuNeighbourAndPathAreReadOfSoftRoce) {
   EXPECT_THAT(probe("roce.path.rxe0.10.20.0.77"), HasSubstr("silent: "));
 
   // The phase itself: the script comes as far as dcb, and what dcb says is what the operator reads.
-  const auto nodes =
-      makeNodeServicesPhase(cluster_, *gateway_, clock_, {folder_ / "fabric", {}, {}});
+  const auto nodes = makeNodeServicesPhase(cluster_, *gateway_, clock_, [this](const std::string&) {
+    return FabricOptions{folder_ / "fabric", {}, {}};
+  });
   lifecycle::Action action;
   action.facet = {Subject(node_), FacetName(std::string(kRoce))};
   const auto outcome = muster::test::runAsync(io_, nodes->act(action, context_), kTaskLimit);

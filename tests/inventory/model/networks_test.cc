@@ -173,8 +173,20 @@ TEST_F(SubnetsTest, secureBootNeedsUefi) {
   ASSERT_TRUE(loaded.cluster);
   EXPECT_TRUE(loaded.cluster->profiles.at("gpu-node").secure_boot);
   EXPECT_NE(loaded.cluster->digest, loadYaml(std::string(kSmall)).cluster->digest);
+  loaded = loadYaml(with("image: noble", "image: noble, boot_source: virtual-media"));
+  ASSERT_TRUE(loaded.cluster) << lines(loaded).size();
+  EXPECT_EQ(loaded.cluster->profiles.at("gpu-node").boot_source, BootSource::VirtualMedia);
+  EXPECT_THAT(complaints("image: noble", "image: noble, boot: bios, boot_source: virtual-media"),
+              ElementsAre(HasSubstr("muster's boot medium needs UEFI firmware")));
   EXPECT_THAT(complaints("image: noble", "image: noble, boot: bios, secure_boot: true"),
               ElementsAre(HasSubstr("only UEFI firmware has Secure Boot")));
+}
+
+TEST_F(SubnetsTest, anImageOfAnotherProcessorIsRefused) {
+  EXPECT_THAT(complaints("image: noble", "image: noble, arch: arm64"),
+              ElementsAre(HasSubstr("image noble is for amd64, profile gpu-node is of arm64")));
+  EXPECT_THAT(complaints("image: noble", "image: noble, arch: arm64, boot: bios"),
+              ::testing::Contains(HasSubstr("machines with arm64 have UEFI firmware, no BIOS")));
 }
 
 TEST_F(SubnetsTest, signedBootBesideAnotherServerNeedsItsHelp) {

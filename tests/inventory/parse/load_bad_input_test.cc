@@ -332,22 +332,6 @@ TEST_F(BadInput, whoIsNotOnTheFabricHasNoPlace) {
                              HasSubstr("its profile must name"))));
 }
 
-// What a second fabric would need does not exist yet, and nobody is to find out by what is missing.
-TEST_F(BadInput, nodesAreOnOneFabric) {
-  auto yaml = with("  ib:\n    rails: 2", "  storage: {rails: 1}\n  ib:\n    rails: 2");
-  EXPECT_THAT(
-      lines(loadYaml(yaml)),
-      ElementsAre(AllOf(HasSubstr("warning: no node is on the fabric storage: nothing of it "
-                                  "is planned, checked or exported"),
-                        HasSubstr("an inventory of its own"))));
-  yaml = with("profiles:\n", "profiles:\n  store: {image: noble, fabric: storage}\n", yaml);
-  yaml = with("names: login1, profile: gpu-node", "names: login1, profile: store", yaml);
-  EXPECT_THAT(lines(loadYaml(yaml)),
-              Contains(AllOf(HasSubstr("error: nodes are on 2 fabrics (ib, storage); muster "
-                                       "manages one"),
-                             HasSubstr("an inventory of its own"))));
-}
-
 TEST_F(BadInput, allMistakesComeTogetherInOrder) {
   std::string yaml = with("image: noble", "image: nobel");
   yaml = with("rails: 2", "rials: 2", yaml);

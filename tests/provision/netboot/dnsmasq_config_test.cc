@@ -58,6 +58,23 @@ TEST(DnsmasqConfig, onlyKnownMachinesWithoutRange) {
   expectAccepted(text);
 }
 
+TEST(DnsmasqConfig, aNodeThatBootsByVirtualMediaGetsAnAddressAndNothingToBoot) {
+  auto cluster = twoNodes();
+  cluster.profiles.at("uefi").boot_source = inventory::BootSource::VirtualMedia;
+  EXPECT_EQ(renderHosts(cluster).at("gpu001"), "52:54:00:00:00:01,set:medium,10.20.1.1,gpu001\n");
+  for (const auto mode : {inventory::DhcpMode::Authoritative, inventory::DhcpMode::Proxy}) {
+    cluster.networks[0].dhcp_mode = mode;
+    std::istringstream lines(renderDnsmasq(cluster, kSite));
+    for (std::string line; std::getline(lines, line);) {
+      const bool bios =
+          line.find("tag:bios") != std::string::npos || line.find("x86PC") != std::string::npos;
+      if (line.starts_with("dhcp-boot=") || line.starts_with("pxe-service=") ||
+          line.starts_with("dhcp-option-force="))
+        EXPECT_TRUE(bios || line.find("tag:!medium") != std::string::npos) << line;
+    }
+  }
+}
+
 TEST(DnsmasqConfig, everyNodeHasAFileOfItsOwn) {
   auto cluster = twoNodes();
   const HostLines wanted{{"gpu001", "52:54:00:00:00:01,10.20.1.1,gpu001\n"},

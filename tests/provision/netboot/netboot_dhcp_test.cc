@@ -59,8 +59,8 @@ TEST_F(DhcpTest, nodeWithSecureBootGetsShim) {
     return offer.file == "shimx64.efi" && offer.address == "10.20.1.1";
   }));
   EXPECT_EQ(offerTo("52:54:00:00:00:01", kHttpArch, false)->file,
-            "http://10.20.0.1:8080/boot/nothing")
-      << "the signed GRUB has no HTTP";
+            "http://10.20.0.1:8080/boot/medium.iso")
+      << "the signed GRUB has no HTTP; the medium brings it all";
   EXPECT_EQ(offerTo("52:54:00:00:00:02", 7, false)->file, "ipxe.efi") << "the others as before";
   netboot_.reset();
 }
@@ -75,8 +75,23 @@ TEST_F(DhcpTest, firmwareOfArm64GetsShimOfItsProcessor) {
   EXPECT_EQ(pxe->vendor_class, "");
   const auto http = offerTo("52:54:00:00:00:01", kHttpArm64, false);
   EXPECT_EQ(http->vendor_class, "HTTPClient") << "firmware drops an offer without it";
-  EXPECT_EQ(http->file, "http://10.20.0.1:8080/boot/nothing")
+  EXPECT_EQ(http->file, "http://10.20.0.1:8080/boot/medium.iso")
       << "the signed GRUB, loaded by HTTP, does not know where it came from";
+}
+
+TEST_F(DhcpTest, aNodeThatBootsByVirtualMediaGetsItsAddressAlone) {
+  ASSERT_TRUE(offerTo("52:54:00:00:00:01", 7, false)) << "dnsmasq is up, and takes a signal";
+  auto by_medium = cluster_;
+  by_medium.profiles.at("uefi").boot_source = inventory::BootSource::VirtualMedia;
+  ASSERT_TRUE(netboot_->follow(by_medium));
+  for (const auto& [arch, ipxe] :
+       {std::pair{7, false}, {7, true}, {11, false}, {16, false}, {19, false}}) {
+    EXPECT_TRUE(offerBecomes("52:54:00:00:00:01", arch, ipxe, [](const Offer& offer) {
+      return offer.file.empty() && offer.address == "10.20.1.1";
+    })) << arch;
+  }
+  EXPECT_EQ(offerTo("52:54:00:00:00:02", 7, false)->file, "ipxe.efi") << "the others as before";
+  netboot_.reset();
 }
 
 TEST_F(DhcpTest, nodesComeAndGoWhileDnsmasqRuns) {

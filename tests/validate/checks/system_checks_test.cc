@@ -466,6 +466,30 @@ TEST_F(SystemChecks, rdmaPortsAreActiveFastAndClean) {
       << "the second one too";
 }
 
+TEST_F(SystemChecks, portsOfEachFabricAreMeasuredByTheirOwn) {
+  const auto port = [this](const char* device, const char* rate, const char* layer) {
+    const auto at = fmt::format("sys/class/infiniband/{}/ports/1/", device);
+    write(at + "state", "4: ACTIVE"), write(at + "rate", rate), write(at + "link_layer", layer);
+  };
+  port("mlx5_0", "400 Gb/sec (4X NDR)", "InfiniBand");
+  port("mlx5_4", "200 Gb/sec (4X HDR)", "Ethernet");
+  port("mlx5_9", "25 Gb/sec (1X EDR)", "Ethernet");
+  const nlohmann::json ib{{"min_gbits", 399}, {"link_layer", "InfiniBand"}},
+      roce{{"min_gbits", 199}, {"link_layer", "Ethernet"}};
+  const auto of = [](nlohmann::json devices) { return nlohmann::json{{"devices", devices}}; };
+  const auto good = check("rdma.ports", of({{"mlx5_0", ib}, {"mlx5_4", roce}}));
+  EXPECT_EQ(good.status, CheckStatus::Pass) << good.text;
+  EXPECT_NE(good.text.find("2 ports"), std::string::npos) << "mlx5_9 is on no fabric";
+  const auto wrong = check("rdma.ports", of({{"mlx5_0", ib}, {"mlx5_4", ib}}));
+  EXPECT_EQ(wrong.status, CheckStatus::Fail);
+  EXPECT_NE(wrong.text.find("mlx5_4/1 is of Ethernet, its fabric of InfiniBand"), std::string::npos)
+      << wrong.text;
+  const auto missing = check("rdma.ports", of({{"mlx5_0", ib}, {"mlx5_5", roce}}));
+  EXPECT_EQ(missing.status, CheckStatus::Fail);
+  EXPECT_NE(missing.text.find("mlx5_5 is not there"), std::string::npos) << missing.text;
+  EXPECT_EQ(check("rdma.ports", of({{"mlx5_7", roce}})).status, CheckStatus::Fail);
+}
+
 TEST_F(SystemChecks, aNicBesideTheRailsIsNotEvaluated) {
   for (int i = 0; i < 8; ++i) {
     const auto port = fmt::format("sys/class/infiniband/mlx5_{}/ports/1/", i);

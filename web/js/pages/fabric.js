@@ -64,19 +64,22 @@ function Pairs({ pairs }) {
 }
 
 export default function Fabric() {
-  const fabric = useResource("/fabric", { live: false, every_s: 15 });
   const { query } = route.value;
+  const which = query.get("fabric") || undefined;
+  const fabric = useResource(pathOf("/fabric", { fabric: which }), { live: false, every_s: 15 });
   const q = query.get("q") || "", only = query.get("all") !== "true", chosen = query.get("cable") || "";
-  const cables = useResource(fabric.data ? (only ? "/fabric/cables?faulty=true" : "/fabric/cables") : null, { list: true, live: false, every_s: 15 });
+  const cables = useResource(fabric.data ? pathOf("/fabric/cables", { fabric: which, faulty: only ? "true" : undefined }) : null, { list: true, live: false, every_s: 15 });
   const data = fabric.data;
   /** @type {Cable[]} */
   const list = cables.data?.items || [];
   const shown = useMemo(() => list.filter((cable) => `${end(cable.a, cable.a_port)} ${end(cable.b, cable.b_port)}`.includes(q)), [list, q]);
   const is_there = list.find((each) => keyOf(each) === chosen);
-  const other = useResource(chosen && cables.data && !is_there ? pathOf("/fabric/cables", { device: chosen.replace(/:\d+$/, "") }) : null, { list: true, live: false, every_s: 15 });
+  const other = useResource(chosen && cables.data && !is_there ? pathOf("/fabric/cables", { fabric: which, device: chosen.replace(/:\d+$/, "") }) : null, { list: true, live: false, every_s: 15 });
   const cable = is_there || (other.data?.items || []).find((/** @type {Cable} */ each) => keyOf(each) === chosen);
-  if (fabric.problem?.status === 404) return html`<${Heading} title="Fabric" /><${Empty}>The inventory declares no fabric.<//>`;
-  return html`<${Heading} title="Fabric">${data && html`<span class="dim">${data.name}</span>`}<//>
+  if (fabric.problem?.status === 404) return html`<${Heading} title="Fabric" /><${Empty}>${which ? `The inventory has no fabric ${which}.` : "The inventory declares no fabric."}<//>`;
+  return html`<${Heading} title="Fabric">${data && (data.fabrics.length > 1
+    ? html`<label class="choice"><span>Fabric</span><select value=${data.name} onChange=${(/** @type {any} */ e) => setQuery({ fabric: e.target.value, cable: undefined, q: undefined })}>${data.fabrics.map((/** @type {string} */ name) => html`<option key=${name} value=${name}>${name}</option>`)}</select></label>`
+    : html`<span class="dim">${data.name}</span>`)}<//>
     <${Loaded} resource=${fabric}>${data && html`
       <div class="two"><${Panel} title="Levels"><div class="scroll" tabindex="0" role="region" aria-label="Levels"><table><thead><tr><th>Level</th><th>Switches</th><th>Cables</th><th>Deviating</th><th>Bad</th></tr></thead><tbody>
         ${[...data.levels].reverse().map((/** @type {any} */ level) => html`<tr key=${level.level}><td>${kLevels[level.level] || `level ${level.level}`}</td><td><span class="mono wrap">${level.switches}</span> <span class="dim">${number(level.switches_count)}</span></td><td>${number(level.cables)}</td><td>${level.deviating > 0 ? html`<${State} state=${number(level.deviating)} tone="bad" />` : "0"}</td><td>${level.bad > 0 ? html`<${State} state=${number(level.bad)} tone="bad" />` : "0"}</td></tr>`)}</tbody></table></div>

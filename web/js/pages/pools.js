@@ -25,5 +25,5 @@ export default function Pools() {
     <h2 class="section">Profiles</h2>
     <${Loaded} resource=${profiles}><div class="cards">${(profiles.data?.items || []).map((/** @type {import("../types.js").Group} */ profile) => html`<${Panel} key=${profile.profile} title=${html`<a href=${link(["nodes"], { profile: profile.profile })}>${profile.profile}</a>`} count=${profile.nodes}>
       <${Counts} states=${profile.states} query=${{ profile: profile.profile || "" }} />
-      <${Terms} rows=${[["image", profile.image], ["drivers", (profile.drivers || []).join(", ")], ["firmware", profile.firmware], ["gates", (profile.gates || []).join(", ")], ["pool", profile.pool], ["fabric", profile.fabric]]} /><//>`)}</div><//>`;
+      <${Terms} rows=${[["image", profile.image], ["drivers", (profile.drivers || []).join(", ")], ["firmware", profile.firmware], ["gates", (profile.gates || []).join(", ")], ["pool", profile.pool], ["fabric", [profile.fabric, ...(profile.other_fabrics || [])].filter(Boolean).join(", ")]]} /><//>`)}</div><//>`;
 }
