@@ -223,7 +223,7 @@ Result<BootMedium> BootMedia::build(const std::string& id, const MediumParts& pa
                 "the RAM OS has changed while its boot medium was made (is muster image build at "
                 "work?); try again");
   TRY(digest, io::sha256File(iso));
-  const BootMedium medium{folder_ / (id + ".iso"), at};
+  BootMedium medium{folder_ / (id + ".iso"), at};
   fs::remove(folder_ / (id + ".made"), error);
   fs::rename(iso, medium.image, error);
   if (error)
