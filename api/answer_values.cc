@@ -253,7 +253,7 @@ Result<app::RolloutStatus> rolloutStatusFrom(const json& source) {
   auto kept = source;  // as the store has it, where times are numbers
   kept["at"] = at.time_since_epoch().count();
   TRY(rollout, lifecycle::rolloutFromJson(jsonText(kept)));
-  TRY(progress, lifecycle::progressFromJson(jsonText(nodes)));
+  TRY(progress, lifecycle::progressFromJson(jsonText(json{{"nodes", nodes}})));
   out.rollout = std::move(rollout);
   out.progress = std::move(progress);
   return std::move(out);

@@ -418,7 +418,8 @@ Result<std::vector<Run>> RemoteSite::runs(const lifecycle::RunFilter& filter) {
   std::vector<Run> out;
   Query query{{"open", filter.open_only ? "true" : ""},
               {"limit", ""},
-              {"cursor", filter.before > 0 ? std::to_string(filter.before) : ""}};
+              {"cursor", filter.before > 0 ? std::to_string(filter.before) : ""},
+              {"kind", filter.kind ? std::string(toString(*filter.kind)) : ""}};
   constexpr std::size_t kPage = 1'000;
   while (out.size() < filter.limit) {
     query[1].second = std::to_string(std::min(kPage, filter.limit - out.size()));

@@ -24,13 +24,21 @@ const Field kPlanHash{"plan_hash", Kind::Text,
                       "The plan that is meant: Run's own, or its first digits, eight at least",
                       true};
 
+constexpr const char* kKinds = "there are: apply, erase, rollout, validate";
+
 /// Where it was: the cursor is what the last item began with.
 Reply runs(SiteReader& reader, const Call& call) {
   TRY(store, app::openRunStore(reader.options()));
   const auto limit = static_cast<std::size_t>(call.integer("limit", kDefaultRuns));
+  const auto word = call.text("kind");
+  const auto kind = lifecycle::parseRunKind(word);
+  if (!word.empty() && !kind)
+    return std::unexpected(
+        Problem(400, "invalid-input", "\"" + word + "\" is no kind of run", kKinds));
   TRY(found, app::listRuns(*store, {.open_only = call.flag("open"),
                                     .limit = limit,
-                                    .before = call.integer("cursor", 0)}));
+                                    .before = call.integer("cursor", 0),
+                                    .kind = kind}));
   auto items = nlohmann::json::array();
   for (const auto& run : found) items.push_back(runJson(run));
   Answer out{200, {{"items", std::move(items)}}};
@@ -66,9 +74,8 @@ Reply events(SiteReader& reader, const Call& call) {
 Reply submit(SiteReader& reader, const Call& call) {
   const auto kind = lifecycle::parseRunKind(call.text("kind"));
   if (!kind)
-    return std::unexpected(Problem(400, "invalid-input",
-                                   "\"" + call.text("kind") + "\" is no kind of run",
-                                   "there are: apply, erase, rollout, validate"));
+    return std::unexpected(
+        Problem(400, "invalid-input", "\"" + call.text("kind") + "\" is no kind of run", kKinds));
   TRY(made, submitRun(reader, call, *kind));
   return Answer{202, runJson(made), {{"Location", std::string(kBasePath) + "/runs/" + made.id}}};
 }
@@ -138,6 +145,7 @@ void addRunRoutes(std::vector<ApiRoute>& routes) {
   const nlohmann::json part = {{"next", {{"type", "integer"}}}, {"ended", {{"type", "boolean"}}}};
   add("GET", "/runs", Verb::Look, "Runs, newest first",
       {{"open", Kind::Boolean, "true: only those that are not over"},
+       {"kind", Kind::Text, "Only these: apply, rollout, validate, or erase"},
        {"limit", Kind::Integer, "Items of a page", false, 1, kMaxRuns},
        {"cursor", Kind::Integer, "`next` of the page before", false, 0, kAnySequence}},
       listOf("Run"), runs);

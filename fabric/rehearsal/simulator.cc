@@ -130,10 +130,11 @@ std::string Simulator::linesOf(const std::vector<Repair>& repairs) {
 
 FabricOptions Simulator::seat(std::string_view device) const {
   auto id = ibsimNodeId(device);
-  return {folder_ / ("run-" + id),
-          {"ibsim-run"},
-          {{"IBSIM_SOCKNAME", socket_}, {"SIM_HOST", id}},
-          std::chrono::seconds(60)};
+  FabricOptions out;
+  out.run_folder = folder_ / ("run-" + id);
+  out.tool_prefix = {"ibsim-run"};
+  out.tool_env = {{"IBSIM_SOCKNAME", socket_}, {"SIM_HOST", id}};
+  return out;
 }
 
 bool slowDownForIbsim(Topology& topology) {

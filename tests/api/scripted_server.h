@@ -42,7 +42,7 @@ class ScriptedServer {
 
   static std::string json(int status, const std::string& body) {
     return "HTTP/1.1 " + std::to_string(status) +
-           " Word\r\nContent-Type: application/json\r\nContent-Length: " +
+           " Word\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: " +
            std::to_string(body.size()) + "\r\n\r\n" + body;
   }
 
