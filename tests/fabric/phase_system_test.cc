@@ -549,8 +549,8 @@ TEST_F(FabricSystem, watchTellsOnlyWhatHasChanged) {
 TEST_F(FabricSystem, saysWhatIsMissingWhenThereIsNoFabric) {
   FabricOptions options{std::filesystem::temp_directory_path() / "muster-none",
                         {"ibsim-run"},
-                        {{"IBSIM_SOCKNAME", fmt::format("nobody-{}", ::getpid())}},
-                        std::chrono::seconds(1)};
+                        {{"IBSIM_SOCKNAME", fmt::format("nobody-{}", ::getpid())}}};
+  options.discovery_limit = std::chrono::seconds(1);
   auto processes = io::makeProcessRunner();
   auto report = runAsync(diff(cluster_, *processes, options), std::chrono::seconds(60));
   ASSERT_TRUE(report);
