@@ -57,7 +57,7 @@ const Mistake kMistakes[] = {
     {"unknownTopKey", "pools:", "pool:", "pool:", "unknown key \"pool\"",
      "did you mean \"pools\"?"},
     {"unknownKeyFar", "rails: 2", "zzzzz: 2", "zzzzz: 2", "unknown key \"zzzzz\"",
-     "known: shape, sus,"},
+     "known: purpose, shape, sus,"},
     {"duplicateKey", "cluster: {name: small}", "cluster: {name: small, name: other}",
      "name: other}", "duplicate key \"name\"", "cluster.yaml:1:11"},
     {"missingKey", "image: noble, ", "", "{expect: {gpus: 8}, dr", "the key \"image\" is missing",
