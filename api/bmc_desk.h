@@ -3,11 +3,13 @@
 // they are asked beside the reader's thread. What came of it is read from here.
 #pragma once
 
+#include "api/problem.h"
 #include "base/ids.h"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
 
+#include <expected>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -20,8 +22,6 @@ namespace muster::api {
 template <class Row>
 class BmcDesk {
  public:
-  enum class Taken { Yes, IsBusy, TooMany };
-
   BmcDesk() = default;
   BmcDesk(const BmcDesk&) = delete;
   BmcDesk& operator=(const BmcDesk&) = delete;
@@ -38,12 +38,16 @@ class BmcDesk {
     return found == rows_.end() ? Row{} : found->second;
   }
 
-  /// `work` runs on a thread of the desk's; one at a time for a machine.
-  Taken ask(const NodeName& node, Row meanwhile, std::function<Row()> work) {
+  /// `work` runs on a thread of the desk's; one at a time for a machine. Errors: 409
+  std::expected<void, Problem> ask(const NodeName& node, Row meanwhile, std::function<Row()> work) {
     const std::scoped_lock lock(mutex_);
     const auto known = rows_.find(node);
-    if (known != rows_.end() && known->second.state == "asking") return Taken::IsBusy;
-    if (asking_ >= kMostAsking) return Taken::TooMany;
+    if (known != rows_.end() && known->second.state == "asking")
+      return std::unexpected(Problem(409, "conflict", "its BMC is being asked already",
+                                     "look what comes of it, and ask again then"));
+    if (asking_ >= kMostAsking)
+      return std::unexpected(
+          Problem(409, "conflict", "too many BMCs are asked already", "try again in a minute"));
     if (rows_.size() >= kMostKnown)
       std::erase_if(rows_, [](const auto& each) { return each.second.state != "asking"; });
     rows_[node] = std::move(meanwhile);
@@ -55,7 +59,7 @@ class BmcDesk {
       rows_[node] = std::move(row);
       --asking_;
     });
-    return Taken::Yes;
+    return {};
   }
 
  private:

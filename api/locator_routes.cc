@@ -43,16 +43,10 @@ Reply order(SiteReader& reader, const Call& call, LocatorDesk& desk) {
   if (word != "on" && word != "off" && word != "read")
     return std::unexpected(Problem(400, "invalid-input", "\"led\" is on, off or read"));
   const auto on = word == "read" ? std::nullopt : std::optional(word == "on");
-  const auto taken = desk.ask(node->name, {"asking", "", reader.now()},
-                              [options = reader.optionsFor(call.actor), name = node->name, on] {
-                                return ask(options, name, on);
-                              });
-  if (taken == LocatorDesk::Taken::TooMany)
-    return std::unexpected(
-        Problem(409, "conflict", "too many BMCs are asked already", "try again in a minute"));
-  if (taken == LocatorDesk::Taken::IsBusy)
-    return std::unexpected(Problem(409, "conflict", "its BMC is asked already",
-                                   "look again in some seconds, and ask then"));
+  TRY_OK(desk.ask(node->name, {"asking", "", reader.now()},
+                  [options = reader.optionsFor(call.actor), name = node->name, on] {
+                    return ask(options, name, on);
+                  }));
   return Answer{202, locatorJson(node->name, desk.row(node->name))};
 }
 

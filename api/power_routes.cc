@@ -88,16 +88,9 @@ Reply order(SiteReader& reader, const Call& call, PowerDesk& desk) {
                         .action = call.text("action"),
                         .by = call.identity.principal,
                         .at = reader.now()};
-  const auto taken =
-      desk.ask(node->name, asking, [options = reader.optionsFor(call.actor), request, asking] {
-        return carryOut(options, request, asking);
-      });
-  if (taken == PowerDesk::Taken::TooMany)
-    return std::unexpected(
-        Problem(409, "conflict", "too many BMCs are asked already", "try again in a minute"));
-  if (taken == PowerDesk::Taken::IsBusy)
-    return std::unexpected(Problem(409, "conflict", "its power is being switched already",
-                                   "look what comes of it, and order again then"));
+  TRY_OK(desk.ask(node->name, asking, [options = reader.optionsFor(call.actor), request, asking] {
+    return carryOut(options, request, asking);
+  }));
   return Answer{202, powerJson(node->name, desk.row(node->name))};
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/opensm/opensm_files.h"
 
+#include "base/checked_lines.h"
 #include "base/printable.h"
 #include "fabric/opensm/partitions.h"
 
@@ -13,8 +14,8 @@
 namespace muster::fabric {
 namespace {
 
-constexpr std::size_t kMaxLineBytes = 500;  // OpenSM reads a longer line as two
-constexpr std::size_t kMaxLines = 200'000;
+/// OpenSM reads a longer line as two.
+constexpr LineLimits kLimits{.lines = 200'000, .line_bytes = 500};
 constexpr std::size_t kGuidDigits = 16;
 
 enum class Value {
@@ -90,28 +91,9 @@ bool isFine(const Allowed& allowed, std::string_view value, const std::filesyste
   return false;
 }
 
-template <class See>
-Result<void> eachLine(std::string_view text, See see) {
-  std::size_t number = 0;
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    const auto line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    std::string why;
-    if (++number > kMaxLines)
-      why = "too many lines";
-    else if (line.size() > kMaxLineBytes)
-      why = fmt::format("more than {} bytes", kMaxLineBytes);
-    else
-      why = see(line);
-    if (!why.empty()) return fail(ErrorCode::InvalidInput, fmt::format("line {}: {}", number, why));
-  }
-  return {};
-}
-
 Result<void> checkConfiguration(std::string_view text, const std::filesystem::path& folder) {
   bool has_guid = false;
-  TRY_OK(eachLine(text, [&](std::string_view line) -> std::string {
+  TRY_OK(checkLines(text, kLimits, [&](std::string_view line) -> std::string {
     if (line.starts_with("# ")) return {};
     const auto blank = line.find(' ');
     const auto option = line.substr(0, blank);
@@ -129,7 +111,7 @@ Result<void> checkConfiguration(std::string_view text, const std::filesystem::pa
 }
 
 Result<void> checkGuids(std::string_view text) {
-  return eachLine(text, [](std::string_view line) -> std::string {
+  return checkLines(text, kLimits, [](std::string_view line) -> std::string {
     return isGuid(line) ? "" : "no GUID: 0x and 16 digits";
   });
 }
@@ -147,7 +129,7 @@ Result<void> checkOpensmFile(std::string_view name, std::string_view text,
   if (name == kOpensmConf) return checkConfiguration(text, folder);
   if (name == kRootGuids || name == kIoGuids || name == kNodeGuids) return checkGuids(text);
   if (name == kGuidToLid)
-    return eachLine(text, [](std::string_view line) -> std::string {
+    return checkLines(text, kLimits, [](std::string_view line) -> std::string {
       const bool fine =
           std::ranges::all_of(line, [](char c) { return isHexDigit(c) || c == 'x' || c == ' '; });
       return fine ? "" : "no GUID and LIDs";

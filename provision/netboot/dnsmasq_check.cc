@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/netboot/dnsmasq_check.h"
 
+#include "base/checked_lines.h"
 #include "base/printable.h"
 #include "provision/netboot/netboot.h"
 
@@ -16,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxLines = 100'000;
+constexpr LineLimits kLimits{.lines = 100'000, .line_bytes = kMaxDnsmasqLineBytes};
 constexpr std::size_t kMaxInterfaceBytes = 15;  // IFNAMSIZ
 constexpr std::size_t kMaxLeaseDigits = 6;
 
@@ -64,7 +65,6 @@ constexpr std::array kAllowed{
 /// Without them it would serve DNS, or every network of the host.
 constexpr std::array<std::string_view, 3> kNeeded{"port", "interface", "bind-interfaces"};
 
-bool isPlain(char c) { return c >= ' ' && c <= '~' && c != '\\'; }
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 bool isInterface(std::string_view name) {
   return !name.empty() && name.size() <= kMaxInterfaceBytes &&
@@ -103,29 +103,9 @@ bool isFine(const Allowed& allowed, std::string_view value, const DnsmasqFolders
   return false;
 }
 
-/// Calls `see` with each line and its number. Errors: InvalidInput
-template <class See>
-Result<void> eachLine(std::string_view text, See see) {
-  std::size_t number = 0;
-  const auto refuse = [&number](std::string_view why) {
-    return fail(ErrorCode::InvalidInput, fmt::format("line {}: {}", number, why));
-  };
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    const auto line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (++number > kMaxLines) return refuse("too many lines");
-    if (line.size() > kMaxDnsmasqLineBytes)
-      return refuse(fmt::format("more than {} bytes", kMaxDnsmasqLineBytes));
-    if (!std::ranges::all_of(line, isPlain)) return refuse("no plain text");
-    if (const std::string why = see(line); !why.empty()) return refuse(why);
-  }
-  return {};
-}
-
 Result<void> checkConfiguration(std::string_view text, const DnsmasqFolders& folders) {
   std::set<std::string_view> seen;
-  TRY_OK(eachLine(text, [&](std::string_view line) -> std::string {
+  TRY_OK(checkLines(text, kLimits, [&](std::string_view line) -> std::string {
     if (line.starts_with("# ")) return {};
     const auto equals = line.find('=');
     const auto option = line.substr(0, equals);
@@ -150,7 +130,7 @@ Result<void> checkDnsmasqFile(std::string_view name, std::string_view text,
                               const DnsmasqFolders& folders) {
   if (name == kDnsmasqConf) return checkConfiguration(text, folders);
   if (name == dnsmasqLeaseFile("").string())
-    return eachLine(text, [](std::string_view) { return std::string(); });
+    return checkLines(text, kLimits, [](std::string_view) { return std::string(); });
   return fail(ErrorCode::InvalidInput, "dnsmasq reads no such file");
 }
 
