@@ -52,7 +52,7 @@ class BmcDesk {
       std::erase_if(rows_, [](const auto& each) { return each.second.state != "asking"; });
     rows_[node] = std::move(meanwhile);
     ++asking_;
-    if (!threads_) threads_.emplace(kThreads);
+    if (!threads_) threads_.emplace(kMostAsking);  // none waits for another's BMC
     boost::asio::post(*threads_, [this, node, work = std::move(work)] {
       auto row = work();
       const std::scoped_lock again(mutex_);
@@ -63,7 +63,7 @@ class BmcDesk {
   }
 
  private:
-  static constexpr std::size_t kThreads = 4, kMostAsking = 64, kMostKnown = 2'000;
+  static constexpr std::size_t kMostAsking = 64, kMostKnown = 2'000;
 
   std::mutex mutex_;
   std::map<NodeName, Row> rows_;

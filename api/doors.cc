@@ -186,8 +186,10 @@ std::expected<Identity, Problem> Doors::evaluateAnew(const io::ShownCertificate&
       fmt::format(
           "the certificate of \"{}\" is good, and {} says of nobody like that what they may",
           evaluated.names.subject, access_file_.string()),
-      fmt::format("an administrator adds a row to it, such as: certificate cn=\"{}\" viewer",
-                  evaluated.names.common_name)));
+      evaluated.names.common_name.empty()
+          ? "an administrator adds a row to it by another of its names: certificate email=… viewer"
+          : fmt::format("an administrator adds a row to it, such as: certificate cn=\"{}\" viewer",
+                        evaluated.names.common_name)));
 }
 
 std::expected<Identity, Problem> Doors::admit(const OidcAccount& account) const {

@@ -22,9 +22,15 @@ using lifecycle::Subject;
 constexpr std::chrono::minutes kBmcReturnTimeout{
     10};  ///< until a BMC answers again that has its power back
 constexpr std::chrono::seconds kPresencePoll{2};
-/// How long a node stays claimed after a switch that nobody lived to end: the longest one waits for
-/// a BMC that has its power back.
-constexpr std::chrono::minutes kPowerLease{15};
+/// How long a node stays claimed after a switch that nobody lived to end; an AC cycle waits for a
+/// BMC that has its power back.
+constexpr std::chrono::minutes kPowerLease{4}, kCutLease{15};
+
+/// Of the switches of one node from this host there is one at a time, so what an earlier process
+/// left under this name is free.
+std::string claimantOf(const NodeName& node) {
+  return fmt::format("bmc power of {} at {}", node.str(), hostName());
+}
 
 constexpr std::array kPowerCommands{
     PowerCommandRow{PowerCommand::On, "on", false, "is switched on"},
@@ -49,7 +55,11 @@ Result<std::string> whyNot(lifecycle::Store& store, const NodeName& node, bool f
           intent.operation.empty() ? "" : " (" + intent.operation.substr(0, 80) + ")", node.str());
   TRY(claims, store.claims());
   for (const auto& claim : claims)
-    if (claim.subject == subject && !claim.ours) return fmt::format("{} works on it", claim.holder);
+    if (claim.subject == subject && !claim.ours && claim.holder != claimantOf(node))
+      return fmt::format(
+          "{} works on it; when that has ended, or died, the node is free within "
+          "minutes: try again then",
+          claim.holder);
   TRY(facts, store.factsOf(subject));
   for (const auto& fact : facts)
     if (fact.facet.str() == lifecycle::kPoolFacet && lifecycle::mayTakeJobs(fact.value) && !force)
@@ -234,20 +244,24 @@ Result<void> mayDisrupt(const Machine& machine, const PowerRequest& request) {
 }
 
 Result<void> requireReason(const PowerRequest& request) {
-  if (!rowOf(request.command).is_disruptive || !request.confirmed || !request.reason.empty())
+  if (!rowOf(request.command).is_disruptive || !request.confirmed ||
+      request.reason.find_first_not_of(" \t") != std::string::npos)
     return {};
   return fail(ErrorCode::InvalidInput,
               "--reason is missing; it is kept in the log; nothing was done");
 }
 
-Result<PowerResult> switchPower(const Machine& machine, const PowerRequest& request,
-                                const std::function<void(const std::string&)>& notice) {
+/// Whether the command is carried out, and not only checked.
+bool acts(const PowerRequest& request) {
+  return request.confirmed || !rowOf(request.command).is_disruptive;
+}
+
+Result<PowerResult> askBmc(const Machine& machine, const PowerRequest& request,
+                           const std::function<void(const std::string&)>& notice) {
   const auto& row = rowOf(request.command);
-  const bool acts = request.confirmed || !row.is_disruptive;
   auto& controller = *machine.session.controller;
   const auto& node = request.node;
   TRY(bmc, bmcOf(controller, node, request.ipmi));
-  if (row.is_disruptive) TRY_OK(mayDisrupt(machine, request));
   const bool cuts = request.command == PowerCommand::AcCycle;
   if (request.command == PowerCommand::On || (cuts && request.confirmed))
     TRY_OK(restorePower(machine, request.ipmi, notice));
@@ -255,9 +269,7 @@ Result<PowerResult> switchPower(const Machine& machine, const PowerRequest& requ
     TRY_OK(refuseUnderFlash(controller, controller.bmcs().at(node), request.ipmi));
   TRY(before, controller.run(bmc->system()));
   PowerResult out{std::string(bmc->address()), before.power, std::nullopt};
-  if (!acts) return out;
-  TRY_OK(note(machine, fmt::format("bmc power {}{}: {}", row.word, request.ipmi ? " by IPMI" : "",
-                                   request.reason.empty() ? "no reason given" : request.reason)));
+  if (!acts(request)) return out;
   auto& store = controller.store();
   if (cuts) TRY_OK(store.putValue(powerCutKey(node), toString(controller.clock().now())));
   const auto done = controller.run(carryOut(*bmc, request.command));
@@ -268,6 +280,20 @@ Result<PowerResult> switchPower(const Machine& machine, const PowerRequest& requ
   out.after =
       after ? Result<bmc::PowerState>(after->power) : Result<bmc::PowerState>(fail(after.error()));
   return out;
+}
+
+/// Noted before the BMC is asked, because muster may die while it works; and what came of it.
+Result<PowerResult> switchPower(const Machine& machine, const PowerRequest& request,
+                                const std::function<void(const std::string&)>& notice) {
+  const auto& row = rowOf(request.command);
+  if (row.is_disruptive) TRY_OK(mayDisrupt(machine, request));
+  if (!acts(request)) return askBmc(machine, request, notice);
+  const auto what = fmt::format("bmc power {}{}", row.word, request.ipmi ? " by IPMI" : "");
+  TRY_OK(note(machine, fmt::format("{}: {}", what,
+                                   request.reason.empty() ? "no reason given" : request.reason)));
+  auto done = askBmc(machine, request, notice);
+  TRY_OK(note(machine, done ? what + ": done" : what + ": failed: " + done.error().text()));
+  return done;
 }
 
 /// A session beside a server, without the lock of the state folder.
@@ -285,8 +311,9 @@ Result<std::unique_ptr<Session>> openBeside(const Options& options, const NodeNa
 /// The node is this session's as long as this lives.
 class NodeClaim {
  public:
-  static Result<NodeClaim> take(lifecycle::Store& store, const NodeName& node) {
-    TRY_OK(store.signOn(fmt::format("bmc power of {} at {}", node.str(), hostName()), kPowerLease));
+  static Result<NodeClaim> take(lifecycle::Store& store, const NodeName& node,
+                                std::chrono::milliseconds lease) {
+    TRY_OK(store.signOn(claimantOf(node), lease));
     TRY(claim, store.claim(Subject(node)));
     if (!claim.ours)
       return fail(ErrorCode::Conflict,
@@ -337,7 +364,9 @@ Result<PowerResult> powerNodeBeside(const Options& options, const PowerRequest& 
                                     const std::function<void(const std::string&)>& notice) {
   TRY_OK(requireReason(request));
   TRY(session, openBeside(options, request.node));
-  const auto claim = NodeClaim::take(session->store(), request.node);
+  const auto claim =
+      NodeClaim::take(session->store(), request.node,
+                      request.command == PowerCommand::AcCycle ? kCutLease : kPowerLease);
   if (!claim) return std::unexpected(claim.error());
   return switchPower({*session, request.node, actorText(options)}, request, notice);
 }

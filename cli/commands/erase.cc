@@ -62,6 +62,14 @@ int eraseByRun(const app::Options& options, app::SiteClient& site, const EraseAr
 }  // namespace
 
 int erase(const app::Options& options, const EraseArgs& args) {
+  if (options.server_given && args.confirm.empty())
+    return refuse(
+        args.cancel
+            ? "--cancel withdraws what this host's state folder holds, and the server named was "
+              "not asked: cancel its run with `muster --server … run cancel ID` (`run list`)"
+            : "without --confirm the disks are looked at beside the state folder, where reports "
+              "are, too: leave out --server there, or add --confirm and --reason for a run of the "
+              "server");
   if (args.report) return showReport(options, args);
   if (args.cancel) return cancel(options, args);
   if (!args.confirm.empty() && args.confirm != args.node)

@@ -110,6 +110,33 @@ TEST_F(ApiPower, aNodeThatSomebodyWorksOnIsLeftAlone) {
   EXPECT_TRUE(bmc_.requests().empty());
 }
 
+/// What a server that was killed in the midst has left holds up nobody on the same host.
+TEST_F(ApiPower, aClaimOfAnEarlierSwitchFromHereIsFree) {
+  const auto earlier = site_.store();
+  ASSERT_TRUE(earlier->signOn("bmc power of gpu001 at " + app::hostName(), std::chrono::hours(1)));
+  ASSERT_TRUE(earlier->claim(lifecycle::Subject(NodeName("gpu001")))->ours);
+  start();
+  ASSERT_EQ(post("/nodes/gpu001/power", order("off")).status, 202);
+  const auto said = outcome();
+  EXPECT_EQ(said.json["state"], "done") << said.body;
+}
+
+TEST_F(ApiPower, whatCameOfAnOrderIsInTheLog) {
+  bmc_.goDark();
+  start();
+  ASSERT_EQ(post("/nodes/gpu001/power", order("off")).status, 202);
+  EXPECT_EQ(outcome().json["state"], "failed");
+  std::string log;
+  const auto events = site_.store()->lastEvents(100, nullptr);
+  ASSERT_TRUE(events);
+  for (const auto& event : *events) log += event.text + "\n";
+  EXPECT_THAT(log,
+              AllOf(HasSubstr("bmc power off: loose cable"), HasSubstr("bmc power off: failed")));
+  auto blank = order("off");
+  blank["reason"] = "   ";
+  EXPECT_EQ(post("/nodes/gpu001/power", blank).status, 400);
+}
+
 TEST_F(ApiPower, theInventorysApprovalsHoldAndAnOverrideIsAnAdminsAndLoud) {
   declare("approvals:\n  - {disruption: reset, approvals: 1}\n");
   const auto store = site_.store();

@@ -128,6 +128,7 @@ inline inventory::Cluster twoFabrics(int nodes) {
   storage.link = "4xEDR";
   storage.controller_hca = "mlx5_1";
   storage.subnet_managers = {"controller"};
+  storage.routing = "minhop";  // one switch is no tree
   cluster.fabrics["storage"] = storage;
   auto& profile = cluster.profiles["gpu-node"];
   profile.other_fabrics = {"storage"};

@@ -26,7 +26,7 @@
 /** @typedef {{rack?: string, pool?: string, profile?: string, nodes: number, hostlist: string,
  *   states: Record<string, number>, with_findings: number, stale: number, scheduler?: string,
  *   partition?: string, breaker?: any, image?: string, drivers?: string[], firmware?: string,
- *   gates?: string[], fabric?: string}} Group */
+ *   gates?: string[], fabric?: string, other_fabrics?: string[]}} Group */
 /** @typedef {{node: string, since: string, by: string, reason: string, evidence?: any}} Quarantined */
 /** @typedef {{node: string, hold: string, seen_at?: string, overridden: boolean,
  *   overridden_by?: string}} Hold */

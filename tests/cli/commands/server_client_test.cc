@@ -261,6 +261,7 @@ TEST_F(ServerClients, whatAsksNoServerRefusesToBeSentToOne) {
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"apply", "plan.json"},
         {"rollout", "start", "--driver", "x", "--nodes", "gpu001", "--dry-run"},
+        {"erase", "gpu001"},
         {"validate", "run", "--nodes", "gpu001", "--dry-run"}}) {
     auto named = words;
     named.insert(named.begin(), {"--server", "/nowhere/api.sock"});
