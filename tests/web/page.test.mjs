@@ -396,15 +396,15 @@ describe("plan, firmware, fabric, console", () => {
 
   test("a machine's power needs its name typed, and says what came of it", async () => {
     const window = await open(site, { token: operator });
-    await goTo(window.page, "#/nodes/gpu003");
+    await goTo(window.page, "#/nodes/gpu022");
     await window.page.click(".power >> text=Power…");
     assert.equal(await window.page.locator("dialog select[name=override]").count(), 0, "an admin's");
     await window.page.selectOption("dialog select[name=action]", "restart");
     await window.page.fill("dialog input[name=reason]", "loose cable");
-    await window.page.fill("dialog input[name=confirm]", "gpu00");
+    await window.page.fill("dialog input[name=confirm]", "gpu02");
     await window.page.keyboard.press("Enter");
     assert.equal(await window.page.locator("dialog[open]").count(), 1);
-    await window.page.fill("dialog input[name=confirm]", "gpu003");
+    await window.page.fill("dialog input[name=confirm]", "gpu022");
     await window.page.keyboard.press("Enter");
     await window.page.waitForSelector("dialog [role=alert] >> text=may be running jobs");
     await window.page.selectOption("dialog select[name=force]", "yes");
