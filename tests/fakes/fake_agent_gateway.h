@@ -166,7 +166,8 @@ class FakeAgentGateway final : public gateway::AgentGateway {
       report.result = result;
       report.code = code;
     }
-    for (auto& bell : std::exchange(bells_, {})) bell->cancel();
+    for (const auto& kept : std::exchange(bells_, {}))
+      if (const auto bell = kept.lock()) bell->cancel();
   }
 
   std::map<NodeName, gateway::AgentState> states_;
@@ -174,7 +175,8 @@ class FakeAgentGateway final : public gateway::AgentGateway {
   std::vector<std::pair<NodeName, wire::AgentTask>> submitted_;
   std::map<wire::TaskKind, Answer> answers_;
   std::set<wire::TaskKind> held_;
-  std::vector<std::shared_ptr<asio::steady_timer>> bells_;
+  /// Of who waits: a loop that ends takes its timers along.
+  std::vector<std::weak_ptr<asio::steady_timer>> bells_;
 };
 
 }  // namespace muster::test
