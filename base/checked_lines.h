@@ -2,11 +2,14 @@
 // The lines of a small text file that somebody else has written, checked one by one.
 #pragma once
 
+#include "base/printable.h"
 #include "base/result.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -40,6 +43,31 @@ Result<void> checkLines(std::string_view text, LineLimits limits, See see) {
     if (!why.empty()) return fail(ErrorCode::InvalidInput, fmt::format("line {}: {}", number, why));
   }
   return {};
+}
+
+/// Of a configuration with an option a line, and a value behind `divider`: only options of
+/// `allowed` (rows with a member `option`) whose value is fine; `is_fine` gets the row and the
+/// value, if there is one. Lines that begin with "# " say nothing. Answers the options that are
+/// there. Errors: InvalidInput, with the line's number
+template <class Rows, class IsFine>
+Result<std::set<std::string_view>> checkOptions(std::string_view text, LineLimits limits,
+                                                char divider, const Rows& allowed, IsFine is_fine) {
+  std::set<std::string_view> seen;
+  TRY_OK(checkLines(text, limits, [&](std::string_view line) -> std::string {
+    if (line.starts_with("# ")) return {};
+    const auto end = line.find(divider);
+    const auto option = line.substr(0, end);
+    const auto row =
+        std::ranges::find_if(allowed, [option](const auto& each) { return each.option == option; });
+    if (row == allowed.end())
+      return fmt::format("option \"{}\" is none that this unit takes", printable(option));
+    seen.insert(option);
+    const auto value =
+        end == std::string_view::npos ? std::nullopt : std::optional(line.substr(end + 1));
+    if (is_fine(*row, value)) return {};
+    return fmt::format("option {} has a value that this unit does not take", option);
+  }));
+  return seen;
 }
 
 }  // namespace muster

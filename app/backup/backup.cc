@@ -230,10 +230,9 @@ std::string clusterName(const Options& options) {
 
 /// Whether `folder` has no room for a copy of the store: SQLite says "full" of either disk.
 bool lacksRoom(const fs::path& folder, const std::string& store_url) {
-  constexpr std::string_view kSqlite = "sqlite:";
-  if (!store_url.starts_with(kSqlite)) return false;
+  if (lifecycle::databaseKindOf(store_url) != lifecycle::DatabaseKind::Sqlite) return false;
   std::error_code unknown;
-  const auto size = fs::file_size(store_url.substr(kSqlite.size()), unknown);
+  const auto size = fs::file_size(store_url.substr(store_url.find(':') + 1), unknown);
   if (unknown) return false;
   const auto space = fs::space(folder, unknown);
   return !unknown && space.available < size;

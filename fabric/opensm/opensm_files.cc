@@ -2,13 +2,13 @@
 #include "fabric/opensm/opensm_files.h"
 
 #include "base/checked_lines.h"
-#include "base/printable.h"
 #include "fabric/opensm/partitions.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 
 namespace muster::fabric {
@@ -92,21 +92,12 @@ bool isFine(const Allowed& allowed, std::string_view value, const std::filesyste
 }
 
 Result<void> checkConfiguration(std::string_view text, const std::filesystem::path& folder) {
-  bool has_guid = false;
-  TRY_OK(checkLines(text, kLimits, [&](std::string_view line) -> std::string {
-    if (line.starts_with("# ")) return {};
-    const auto blank = line.find(' ');
-    const auto option = line.substr(0, blank);
-    const auto allowed = std::ranges::find(kAllowed, option, &Allowed::option);
-    if (allowed == kAllowed.end())
-      return fmt::format("option \"{}\" is none that this unit takes", printable(option));
-    has_guid = has_guid || option == "guid";
-    if (blank != std::string_view::npos && isFine(*allowed, line.substr(blank + 1), folder))
-      return {};
-    return fmt::format("option {} has a value that this unit does not take", option);
-  }));
+  using Text = std::optional<std::string_view>;
+  TRY(seen, checkOptions(text, kLimits, ' ', kAllowed, [&](const Allowed& allowed, Text value) {
+        return value && isFine(allowed, *value, folder);
+      }));
   // Without it OpenSM asks on its terminal which port to take, or takes any.
-  if (!has_guid) return fail(ErrorCode::InvalidInput, "option guid is missing");
+  if (!seen.contains("guid")) return fail(ErrorCode::InvalidInput, "option guid is missing");
   return {};
 }
 

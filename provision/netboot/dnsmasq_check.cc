@@ -2,14 +2,13 @@
 #include "provision/netboot/dnsmasq_check.h"
 
 #include "base/checked_lines.h"
-#include "base/printable.h"
 #include "provision/netboot/netboot.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <set>
+#include <optional>
 #include <string>
 
 namespace muster::provision {
@@ -104,20 +103,10 @@ bool isFine(const Allowed& allowed, std::string_view value, const DnsmasqFolders
 }
 
 Result<void> checkConfiguration(std::string_view text, const DnsmasqFolders& folders) {
-  std::set<std::string_view> seen;
-  TRY_OK(checkLines(text, kLimits, [&](std::string_view line) -> std::string {
-    if (line.starts_with("# ")) return {};
-    const auto equals = line.find('=');
-    const auto option = line.substr(0, equals);
-    const auto allowed = std::ranges::find(kAllowed, option, &Allowed::option);
-    if (allowed == kAllowed.end())
-      return fmt::format("option \"{}\" is none that this unit takes", printable(option));
-    seen.insert(option);
-    if (equals == std::string_view::npos ? allowed->value == Value::None
-                                         : isFine(*allowed, line.substr(equals + 1), folders))
-      return {};
-    return fmt::format("option {} has a value that this unit does not take", option);
-  }));
+  using Text = std::optional<std::string_view>;
+  TRY(seen, checkOptions(text, kLimits, '=', kAllowed, [&](const Allowed& allowed, Text value) {
+        return value ? isFine(allowed, *value, folders) : allowed.value == Value::None;
+      }));
   for (const auto needed : kNeeded)
     if (!seen.contains(needed))
       return fail(ErrorCode::InvalidInput, fmt::format("option {} is missing", needed));

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "api/server.h"
+#include "api/tokens.h"
 #include "base/io/crypto.h"
 #include "base/io/http.h"
 #include "base/io/process.h"
@@ -19,6 +20,7 @@
 #include <gmock/gmock.h>
 
 #include <charconv>
+#include <chrono>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -178,6 +180,20 @@ nodes:
                 .target = "/api/v1" + resource,
                 .headers = {"Content-Type: application/json"},
                 .body = jsonText(body)});
+  }
+
+  /// A token of the person `name`, as soon as the server knows it.
+  std::string tokenOf(const std::string& name, Role role, const Scope& scope = {}) {
+    const auto made = Tokens(*site_.store())
+                          .create({.name = name, .role = role, .scope = scope, .owner = name},
+                                  {"test", "test"}, SystemClock().now());
+    EXPECT_TRUE(made) << made.error().str();
+    const auto secret = made ? made->secret : "";
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (ask({.target = "/api/v1/me", .token = secret, .record = false}).status != 200 &&
+           std::chrono::steady_clock::now() < limit) {
+    }
+    return secret;
   }
 
   void TearDown() override {

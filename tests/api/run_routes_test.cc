@@ -13,19 +13,6 @@ using ::testing::StartsWith;
 
 class ApiRuns : public ApiSite {
  protected:
-  /// As soon as the server knows it.
-  std::string tokenOf(const std::string& name, Role role, const Scope& scope = {}) {
-    const auto made = Tokens(*site_.store())
-                          .create({.name = name, .role = role, .scope = scope, .owner = name},
-                                  {"test", "test"}, SystemClock().now());
-    EXPECT_TRUE(made) << made.error().str();
-    const auto secret = made ? made->secret : "";
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (ask({.target = "/api/v1/me", .token = secret, .record = false}).status != 200 &&
-           std::chrono::steady_clock::now() < limit) {
-    }
-    return secret;
-  }
   Said postAs(const std::string& token, const std::string& resource, const nlohmann::json& body) {
     return ask({.method = "POST",
                 .target = "/api/v1" + resource,

@@ -23,18 +23,6 @@ class ApiValidations : public ApiSite {
     text.replace(text.find(profile), profile.size(), "gates: [burn-in, fabric], pool: batch}");
     site_.write("cluster.yaml", text);
   }
-  std::string tokenOf(const std::string& name, Role role, const Scope& scope = {}) {
-    const auto made = Tokens(*site_.store())
-                          .create({.name = name, .role = role, .scope = scope, .owner = name},
-                                  {"test", "test"}, SystemClock().now());
-    EXPECT_TRUE(made) << made.error().str();
-    const auto secret = made ? made->secret : "";
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (ask({.target = "/api/v1/me", .token = secret, .record = false}).status != 200 &&
-           std::chrono::steady_clock::now() < limit) {
-    }
-    return secret;
-  }
   Said as(const std::string& token, const std::string& resource, const nlohmann::json& body = {}) {
     return ask({.method = body.is_null() ? "GET" : "POST",
                 .target = "/api/v1" + resource,
