@@ -3,7 +3,7 @@
 # rpm.sh FOLDER: the rpm of the agent in FOLDER asks nothing of a system and offers it nothing; dnf installs it into an empty root from a local
 # repository, where its programs start without any other file.
 set -euo pipefail
-rpm=$(ls "$1"/muster-agent-*.rpm 2>/dev/null | head -n 1)
+rpm=$(find "$1" -maxdepth 1 -name "muster-agent-*.rpm" 2>/dev/null | head -n 1) || true
 [ -n "$rpm" ] || { echo "no rpm in $1: ./run package"; exit 77; }
 [ "$(id -u)" = 0 ] || { echo "needs root for a chroot"; exit 77; }
 command -v dnf >/dev/null && command -v rpm >/dev/null && command -v createrepo_c >/dev/null || { echo "needs dnf, rpm and createrepo-c"; exit 77; }
