@@ -272,6 +272,9 @@ TEST(ClientTrust, followsChainsDownFromWhatIsNamed) {
   EXPECT_EQ(fault(below, sub_list, shown(sub, "anna", false)), Fault::None);
   EXPECT_EQ(fault(below, sub_list, shown(sub, "gone")), Fault::Revoked);
   EXPECT_EQ(fault(below, root_list, shown(sub, "anna")), Fault::RevocationUnknown);
+  EXPECT_EQ(fault(below, root_list + sub_list, shown(sub, "anna")), Fault::None)
+      << "one file of all lists of the site";
+  EXPECT_EQ(fault(below, sub_list + root_list, shown(sub, "gone")), Fault::Revoked);
   EXPECT_EQ(fault(below, {}, shown(other, "anna")), Fault::Foreign) << "its sibling's";
   root.revoke("Sub");
   EXPECT_EQ(fault(top, text(root / "ca.crl") + sub_list, shown(sub, "anna")), Fault::Revoked);
