@@ -172,6 +172,24 @@ TEST_F(Server, tokensAreMadeBesideIt) {
 /// A backup is restored while the server answers: it goes on with the store that is there.
 TEST_F(Server, opensAStoreThatReplacesItsOwn) {
   ASSERT_EQ(folder_.muster({"token", "create", "old"}).code, kOk);
+/// It would be good for three months, and shown to nobody.
+TEST_F(Server, aTokenThatCouldNotBeShownIsRevoked) {
+  for (const auto* more : {"", " --json"}) {
+    auto command =
+        folder_.command({"-c", std::string("exec \"$0\" token create ci >/dev/full") + more,
+                         (test::binFolder() / "muster").string()});
+    command.program = "bash";
+    const auto ended = io::runBlocking(std::move(command));
+    ASSERT_TRUE(ended) << ended.error().str();
+    EXPECT_EQ(ended->code, kFailed) << ended->err;
+    EXPECT_THAT(ended->err, HasSubstr("is revoked: create it anew"));
+    EXPECT_THAT(ended->err, ::testing::Not(HasSubstr("muster_")));
+  }
+  const auto listed = folder_.muster({"token", "list"});
+  EXPECT_THAT(listed.out, ::testing::Not(HasSubstr("counts"))) << listed.out;
+  EXPECT_EQ(folder_.muster({"token", "create", "ci"}).code, kOk) << "the name is free again";
+}
+
   const auto pid = start();
   notify_.next();
   EXPECT_EQ(ask("/api/v1/tokens")["items"].size(), 1u);
