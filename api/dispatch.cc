@@ -68,7 +68,7 @@ bool matches(std::string_view if_none_match, std::string_view etag) {
 }
 
 /// What an answer says, without the time at which it was made.
-std::string textOf(const Answer& answer) {
+std::string bodyText(const Answer& answer) {
   return answer.plain ? *answer.plain : jsonText(answer.body);
 }
 
@@ -91,7 +91,7 @@ std::expected<void, Problem> checkUnchanged(const ApiRoute& route, SiteReader& r
   look.query.clear();
   look.body = nullptr;
   TRY(now, route.resource(reader, look));
-  if (matches(if_match, etagOf(textOf(now)))) return {};
+  if (matches(if_match, etagOf(bodyText(now)))) return {};
   return std::unexpected(Problem(412, "conflict",
                                  "what this order is about has changed since it was looked at",
                                  "look again, and ask again with the new ETag"));
@@ -206,7 +206,7 @@ io::ServerResponse encode(const io::ServerRequest& request, Answer answer,
   out.headers["X-Content-Type-Options"] = "nosniff";
   out.headers.try_emplace("Cache-Control", "no-cache");
   if (answer.status == 204) return out;
-  auto text = textOf(answer);
+  auto text = bodyText(answer);
   if (!answer.plain) out.headers["Content-Type"] = "application/json";
   if (answer.status == 200 && (request.method == "GET" || request.method == "HEAD")) {
     const auto etag = etagOf(text);

@@ -34,7 +34,7 @@ nlohmann::json keptJson(const Token& token) {
   return out;
 }
 
-std::string textOf(const std::vector<Token>& tokens) {
+std::string keptText(const std::vector<Token>& tokens) {
   auto out = nlohmann::json::array();
   for (const auto& token : tokens) out.push_back(keptJson(token));
   return jsonText(out);
@@ -99,7 +99,7 @@ Result<void> exchange(lifecycle::Store& store,
     TRY(before, store.getValue(kTokensKey));
     TRY(tokens, tokensFromText(before.value_or("[]")));
     TRY_OK(change(tokens));
-    TRY(done, store.exchangeValue(kTokensKey, before, textOf(tokens)));
+    TRY(done, store.exchangeValue(kTokensKey, before, keptText(tokens)));
     if (done) return {};
   }
   return fail(ErrorCode::Unavailable, "others change the tokens all the time; try again");
