@@ -120,7 +120,9 @@ Reply actOnce(const ApiRoute& route, SiteReader& reader, const io::ServerRequest
                               fmt::format("{} {} {}", route.method, request.target, request.body)};
   TRY(before, orders.begin(order, reader.now()));
   using Known = IdempotentOrders::Known;
-  if (before.known == Known::Answered && before.answer) return *std::move(before.answer);
+  if (before.known == Known::Answered && before.answer)
+    return route.again ? route.again(reader, call, *std::move(before.answer))
+                       : Reply(*std::move(before.answer));
   const bool may_be_done =
       before.known == Known::No || (before.known == Known::Begun && route.knows_its_key);
   if (!may_be_done) return std::unexpected(unknownOutcome(before.known));
@@ -132,6 +134,18 @@ Reply actOnce(const ApiRoute& route, SiteReader& reader, const io::ServerRequest
   const auto noted = reply ? orders.remember(order, *reply, reader.now()) : orders.forget(order);
   if (!noted) logWarning("api", "order {}: {}", key, noted.error().str());
   return reply;
+}
+
+}  // namespace
+
+namespace {
+
+void speakOfMembers(Problem& problem, const ApiRoute& route) {
+  std::vector<std::string_view> members;
+  for (const auto* fields : {&route.body, &route.query})
+    for (const auto& field : *fields) members.push_back(field.name);
+  problem.detail = inMembers(problem.detail, members);
+  problem.what_to_do = inMembers(problem.what_to_do, members);
 }
 
 }  // namespace
@@ -191,6 +205,7 @@ io::ServerResponse dispatch(const ApiRoute& route, SiteReader& reader,
                                      "report it with the request id"));
     }
   }();
+  if (!reply) speakOfMembers(reply.error(), route);
   auto response = reply ? encode(request, std::move(*reply), id) : toResponse(reply.error(), id);
   response.headers["X-Request-Id"] = id;
   ++reader.counters().answered[{std::string(route.method) + " " + route.path, response.status}];

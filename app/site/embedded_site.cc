@@ -5,6 +5,7 @@
 #include "app/plans/rollouts.h"
 #include "app/site/actor.h"
 #include "app/site/effective_cluster.h"
+#include "app/validation/gate_plan.h"
 
 namespace muster::app {
 
@@ -78,7 +79,8 @@ Result<lifecycle::RunStore*> EmbeddedSite::runStore() {
 Result<Run> EmbeddedSite::submitRun(const RunRequest& request) {
   if (!request.apply.nodes.empty()) {
     TRY(live, effectiveCluster(options_));
-    TRY_OK(selectedNodes(live->cluster(), request.apply.nodes));
+    TRY(selected, selectedNodes(live->cluster(), request.apply.nodes));
+    TRY_OK(requireGates(live->cluster(), selected, request.validate.gates));
   }
   if (request.kind == lifecycle::RunKind::Rollout && request.rollout.back) {
     TRY(store, openStoreForReading(options_));

@@ -87,7 +87,11 @@ TEST_F(ApiRuns, anOverrideIsLoudUntilItIsAcknowledged) {
   EXPECT_EQ(post("/runs/" + id + "/acknowledge", nlohmann::json::object()).status, 409);
   needApproval(id, "h");
   EXPECT_EQ(post("/runs/" + id + "/override", {{"plan_hash", "old"}, {"reason", "fire"}}).status,
-            409);
+            400)
+      << "no hash";
+  EXPECT_EQ(
+      post("/runs/" + id + "/override", {{"plan_hash", "0123456789"}, {"reason", "fire"}}).status,
+      409);
   EXPECT_TRUE(get("/site").json["overrides"].empty());
   const auto done = post("/runs/" + id + "/override", {{"plan_hash", "h"}, {"reason", "fire"}});
   ASSERT_EQ(done.status, 200) << done.body;
@@ -161,7 +165,10 @@ TEST_F(ApiRuns, arePlansNamedAlikeByWhoeverAsks) {
   EXPECT_THAT(own.json["detail"].get<std::string>(), Not(HasSubstr("somebody else has to")));
   EXPECT_THAT(own.json["roles"], ::testing::Contains("approver"));
   const auto bert = tokenOf("bert", Role::Approver);
-  EXPECT_EQ(postAs(bert, "/runs/" + id + "/approve", {{"plan_hash", "0123456"}}).status, 409);
+  const auto words = postAs(bert, "/runs/" + id + "/approve", {{"plan_hash", "the newest"}});
+  EXPECT_EQ(words.status, 400) << words.body;
+  EXPECT_THAT(words.json["detail"].get<std::string>(), HasSubstr("the first 8 digits of it"));
+  EXPECT_EQ(postAs(bert, "/runs/" + id + "/approve", {{"plan_hash", "0123456"}}).status, 400);
   const auto wrong = postAs(bert, "/runs/" + id + "/approve", {{"plan_hash", "ffffffffff"}});
   EXPECT_EQ(wrong.status, 409);
   EXPECT_THAT(wrong.json["what_to_do"].get<std::string>(), HasSubstr("muster run show " + id));

@@ -225,7 +225,7 @@ TEST(RunAgreement, isVoidWhenTheFactsHaveMoved) {
   EXPECT_EQ(by_author.error().code(), ErrorCode::Denied) << "nobody approves their own";
   const auto by_other = app::confirmRun(trial.runs_, trial.id_, planned.plan_hash, kBen, {});
   EXPECT_EQ(by_other.error().code(), ErrorCode::Denied) << "nobody confirms another's";
-  const auto old = app::approveRun(trial.runs_, trial.id_, "another plan", kBen, {});
+  const auto old = app::approveRun(trial.runs_, trial.id_, "0123456789abcdef", kBen, {});
   EXPECT_EQ(old.error().code(), ErrorCode::Conflict);
   EXPECT_THAT(old.error().str(), HasSubstr("the plan of run"));
   auto fact = *trial.store_.facts()->find(lifecycle::Subject(NodeName("gpu002")),
@@ -267,7 +267,9 @@ TEST(RunWindow, isOverriddenWithAReasonThatStaysLoud) {
   EXPECT_EQ(
       app::overrideRun(trial.runs_, trial.id_, waiting.plan_hash, " ", kBen, now).error().code(),
       ErrorCode::InvalidInput);
-  EXPECT_EQ(app::overrideRun(trial.runs_, trial.id_, "another", "fire", kBen, now).error().code(),
+  EXPECT_EQ(app::overrideRun(trial.runs_, trial.id_, "0123456789abcdef", "fire", kBen, now)
+                .error()
+                .code(),
             ErrorCode::Conflict);
   EXPECT_THAT(*app::loudOverrides(trial.runs_), IsEmpty());
   ASSERT_TRUE(app::overrideRun(trial.runs_, trial.id_, waiting.plan_hash, "fire", kBen, now));
