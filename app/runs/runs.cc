@@ -4,14 +4,15 @@
 #include "app/runs/run_change.h"
 #include "app/site/actor.h"
 #include "app/site/effective_cluster.h"
+#include "app/site/revoked_tokens.h"
 #include "base/io/crypto.h"
 #include "base/printable.h"
 #include "inventory/parse/hostlist.h"
 #include "lifecycle/rollout/freeze.h"
 
 #include <algorithm>
-#include <set>
 #include <cctype>
+#include <set>
 
 namespace muster::app {
 namespace {
@@ -58,10 +59,10 @@ Error refusal(ErrorCode code, RunRefusal why, const std::string& id, const std::
 }
 
 Error anotherPlan(const Run& run) {
-  return refusal(ErrorCode::Conflict, RunRefusal::OtherPlan, run.id,
   if (run.plan_hash.empty())
     return refusal(ErrorCode::Conflict, RunRefusal::OtherPlan, run.id,
                    fmt::format("run {} has no plan", run.id));
+  return refusal(ErrorCode::Conflict, RunRefusal::OtherPlan, run.id,
                  fmt::format("the plan of run {} is another one by now ({})", run.id,
                              run.plan_hash.substr(0, 12)));
 }
@@ -286,6 +287,23 @@ Result<Run> readRun(RunStore& runs, const std::string& id) {
   }
   return fail(ErrorCode::NotFound, fmt::format("there is no run {}; `muster run list` shows them",
                                                id.substr(0, kMaxIdBytes)));
+}
+
+Result<void> markVoidWords(Store& store, std::vector<Run>& runs) {
+  const auto is_asked_of = [](const Run& run) {
+    return !run.begun && !isEnd(run.state) && !(run.approvals.empty() && run.overrides.empty());
+  };
+  if (std::ranges::none_of(runs, is_asked_of)) return {};
+  TRY(tokens, RevokedTokens::read(store));
+  for (auto& run : runs)
+    if (is_asked_of(run)) tokens.strikeOut(run);
+  return {};
+}
+
+Result<Run> withVoidWords(Store& store, Run run) {
+  std::vector<Run> one{std::move(run)};
+  TRY_OK(markVoidWords(store, one));
+  return std::move(one.front());
 }
 
 Result<RunEvents> followRun(RunStore& runs, Store& store, const std::string& id, std::int64_t after,

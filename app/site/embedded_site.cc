@@ -91,24 +91,34 @@ Result<Run> EmbeddedSite::submitRun(const RunRequest& request) {
   return app::submitRun(*runs, request, localActor(), SystemClock().now());
 }
 
+Result<lifecycle::Store*> EmbeddedSite::readStore() {
+  if (!store_) {
+    TRY(opened, openStoreForReading(options_));
+    store_ = std::move(opened);
+  }
+  return store_.get();
+}
+
 Result<std::vector<Run>> EmbeddedSite::runs(const lifecycle::RunFilter& filter) {
   TRY(runs, runStore());
-  return listRuns(*runs, filter);
+  TRY(found, listRuns(*runs, filter));
+  TRY(store, readStore());
+  TRY_OK(markVoidWords(*store, found));
+  return std::move(found);
 }
 
 Result<Run> EmbeddedSite::run(const std::string& id) {
   TRY(runs, runStore());
-  return readRun(*runs, id);
+  TRY(found, readRun(*runs, id));
+  TRY(store, readStore());
+  return withVoidWords(*store, std::move(found));
 }
 
 Result<RunEvents> EmbeddedSite::followRun(const std::string& id, std::int64_t after,
                                           std::size_t limit) {
   TRY(runs, runStore());
-  if (!store_) {
-    TRY(opened, openStoreForReading(options_));
-    store_ = std::move(opened);
-  }
-  return app::followRun(*runs, *store_, id, after, limit);
+  TRY(store, readStore());
+  return app::followRun(*runs, *store, id, after, limit);
 }
 
 Result<std::optional<lifecycle::Plan>> EmbeddedSite::planOfRun(const std::string& id) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs over the API: asked for, looked at, cancelled; who may say yes.
 #include "api/tokens.h"
+#include "app/site/embedded_site.h"
 #include "lifecycle/store/runs.h"
 #include "tests/api/api_site.h"
 
@@ -196,6 +197,14 @@ TEST_F(ApiRuns, anApprovalIsVoidOnceItsTokenIsRevoked) {
   EXPECT_EQ(app::RevokedTokens::read(*store)->whyVoid(by), "");
   ASSERT_TRUE(Tokens(*store).revoke("bert", "test", SystemClock().now()));
   EXPECT_EQ(app::RevokedTokens::read(*store)->whyVoid(by), "token:bert of bert was revoked");
+  // It is shown so at once, and its row is as it was until the run is to begin.
+  const auto shown = get("/runs/" + id).json["approvals"][0]["void_because"];
+  EXPECT_EQ(shown, "token:bert of bert was revoked");
+  EXPECT_EQ(get("/runs").items()[0]["approvals"][0]["void_because"], shown);
+  EXPECT_EQ((*(*runs)->read(id))->approvals.at(0).void_because, "");
+  app::EmbeddedSite embedded(site_.options());
+  EXPECT_EQ(embedded.run(id)->approvals.at(0).void_because, shown.get<std::string>());
+  EXPECT_EQ(embedded.runs({})->at(0).approvals.at(0).void_because, shown.get<std::string>());
   // Another token of the same name is another one.
   ASSERT_FALSE(tokenOf("bert", Role::Approver).empty());
   EXPECT_EQ(app::RevokedTokens::read(*store)->whyVoid(by), "token:bert of bert was revoked");

@@ -424,6 +424,49 @@ TEST(RunAgreement, isVoidWhenTheTokenOfTheApprovalWasRevoked) {
   killAtEveryWrite(trials<RevokedTrial>(), 60, {.every = 13});
 }
 
+/// Whose token was revoked before the run has begun asks for nothing any more: somebody else looks
+/// at it, whatever dies.
+class RevokedAuthorTrial final : public RunTrial {
+ public:
+  RevokedAuthorTrial() {
+    const lifecycle::RunActor robot{.principal = "token:phone",
+                                    .way = "token",
+                                    .address = "10.0.0.9",
+                                    .person = "ben",
+                                    .token = "t1"};
+    EXPECT_TRUE(app::cancelRun(runs_, id_, kAnna, rack_.wall.now()));
+    const auto run = app::submitRun(runs_, {}, robot, rack_.wall.now());
+    EXPECT_TRUE(run) << run.error().str();
+    id_ = run->id;
+    EXPECT_TRUE(store_.putValue(app::kTokensKey, tokensOf(true)));
+    rack_.on_tick = [this] { tick(); };
+  }
+  void tick() {
+    for (const auto& [node, machine] : rack_.machines)
+      if (machine.drained && !agreed_) ADD_FAILURE() << node.str() << " was drained for nobody";
+    const auto known = run();
+    if (known.state != RunState::NeedsApproval) return;
+    EXPECT_EQ(toString(known.reason), toString(RunReason::ApprovalVoid));
+    EXPECT_THAT(known.text, HasSubstr("token:phone of ben was revoked"));
+    EXPECT_THAT(known.text, HasSubstr("muster run approve " + id_));
+    EXPECT_FALSE(app::approveRun(runs_, id_, known.plan_hash, kBen, rack_.wall.now()))
+        << "the token's owner is its author";
+    agreed_ = true;
+    EXPECT_TRUE(app::approveRun(runs_, id_, known.plan_hash, kAnna, rack_.wall.now()));
+  }
+  void expectTheEnd() override {
+    RunTrial::expectTheEnd();
+    EXPECT_TRUE(agreed_);
+  }
+
+ private:
+  bool agreed_ = false;
+};
+
+TEST(RunAgreement, aRunWhoseAuthorsTokenWasRevokedNeedsSomebodyElse) {
+  killAtEveryWrite(trials<RevokedAuthorTrial>(), 60, {.every = 13});
+}
+
 /// One of two approvals goes, and one was enough; a token that the store does not know any more
 /// does not count either.
 TEST(RunAgreement, needsNobodyElseWhereEnoughAgree) {
