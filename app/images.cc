@@ -12,6 +12,7 @@
 #include "provision/images/image_bundle.h"
 #include "provision/images/image_cache.h"
 #include "provision/images/image_store.h"
+#include "provision/images/packed_image.h"
 
 #include <unistd.h>
 

@@ -19,6 +19,7 @@
 #include "inventory/model/profile.h"
 #include "provision/images/image_store.h"
 #include "provision/images/pack_writer.h"
+#include "provision/images/packed_image.h"
 #include "provision/peers/peer_service.h"
 
 #include <boost/asio/co_spawn.hpp>

@@ -8,6 +8,7 @@
 #include "inventory/model/profile.h"
 #include "provision/drivers/os_files.h"
 #include "provision/images/image_store.h"
+#include "provision/images/packed_image.h"
 #include "provision/inspection.h"
 
 #include <fmt/format.h>

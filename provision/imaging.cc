@@ -8,6 +8,7 @@
 #include "inventory/model/profile.h"
 #include "provision/agent_task.h"
 #include "provision/facets.h"
+#include "provision/images/packed_image.h"
 #include "provision/inspection.h"
 #include "provision/peers/peer_service.h"
 #include "provision/storage/data_wipe.h"

@@ -12,7 +12,10 @@
 #pragma once
 
 #include "base/clock.h"
-#include "provision/images/image_store.h"
+#include "base/io/crypto.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
+#include "provision/images/packed_image.h"
 
 #include <filesystem>
 #include <string>

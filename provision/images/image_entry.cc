@@ -7,6 +7,7 @@
 #include "provision/images/image_store.h"
 #include "provision/images/live_image.h"
 #include "provision/images/pack_reader.h"
+#include "provision/images/packed_image.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

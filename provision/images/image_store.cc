@@ -13,6 +13,7 @@
 #include "provision/images/live_image.h"
 #include "provision/images/pack_reader.h"
 #include "provision/images/pack_writer.h"
+#include "provision/images/packed_image.h"
 #include "provision/images/predecessor.h"
 #include "provision/images/ramos_cache.h"
 #include "provision/images/ramos_sets.h"
@@ -338,6 +339,11 @@ std::unique_ptr<ImageStore> openImageStore(ImageStoreOptions options,
 
 std::unique_ptr<ImageStore> openImageStore(ImageStoreOptions options) {
   return openImageStore(std::move(options), makeSystemBuilder());
+}
+
+Result<PackedImage> ImageStore::build(const inventory::Image& image,
+                                      std::function<void(std::string_view)> say) {
+  return build(image, std::move(say), "");
 }
 
 }  // namespace muster::provision

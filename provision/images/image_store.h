@@ -2,21 +2,29 @@
 // Images: built or imported once, packed (zstd chunks + signed index), found by digest.
 #pragma once
 
-#include "base/async/task.h"
 #include "base/io/crypto.h"
 #include "base/io/http.h"
-#include "base/io/process.h"
 #include "base/result.h"
 #include "inventory/model/fwd.h"
-#include "provision/images/packed_image.h"
 
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+namespace muster {
+
+enum class Architecture;
+class Workers;
+
+}  // namespace muster
+
 namespace muster::provision {
+
+struct PackedImage;
+struct RamOs;
 
 class ImageStore {
  public:
@@ -31,9 +39,7 @@ class ImageStore {
                                     std::function<void(std::string_view)> say,
                                     const std::string& over) = 0;
   Result<PackedImage> build(const inventory::Image& image,
-                            std::function<void(std::string_view)> say) {
-    return build(image, std::move(say), "");
-  }
+                            std::function<void(std::string_view)> say);
   virtual Result<std::optional<RamOs>> findRamOs(Architecture architecture) const = 0;
   virtual Result<RamOs> buildRamOs(Architecture architecture,
                                    std::function<void(std::string_view)> say) = 0;

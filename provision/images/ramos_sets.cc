@@ -6,6 +6,7 @@
 #include "provision/images/image_cache.h"
 #include "provision/images/image_entry.h"
 #include "provision/images/image_store_parts.h"
+#include "provision/images/packed_image.h"
 #include "provision/images/recipes.h"
 
 #include <fcntl.h>

@@ -4,7 +4,8 @@
 // aside.
 #pragma once
 
-#include "provision/images/image_store.h"
+#include "base/async/task.h"
+#include "provision/images/packed_image.h"
 
 #include <boost/asio/steady_timer.hpp>
 

@@ -8,6 +8,7 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric_positions.h"
 #include "provision/images/image_store.h"
+#include "provision/images/packed_image.h"
 #include "provision/peers/metainfo.h"
 #include "provision/peers/shares.h"
 #include "provision/peers/tracker.h"

@@ -5,6 +5,7 @@
 // locked.
 #include "lifecycle/rollout/regression.h"
 #include "tests/crash/simulated_rack.h"
+#include "tests/fakes/fake_image_store.h"
 #include "tests/fakes/memory_store.h"
 #include "tests/sweep.h"
 
@@ -111,7 +112,7 @@ TEST(EndToEndCrash, atEveryWriteOfADriverRolloutOnABusyNode) {
 TEST(EndToEndCrash, atEveryWriteOfAReinstallationOfABusyNode) {
   const auto reinstall = [] {
     auto world = busy("1.4.2", "44.0");
-    world.first->images.add("bookworm", "d2d2");
+    world.first->images->add("bookworm", "d2d2");
     EXPECT_TRUE(world.second->grantWipe(NodeName("gpu001"), "new image", WallTime{}));
     return world;
   };

@@ -10,6 +10,7 @@
 #include "pool/pool.h"
 #include "provision/provision.h"
 #include "provision/storage/erase.h"
+#include "tests/fakes/fake_image_store.h"
 #include "tests/lifecycle/virtual_time.h"
 #include "validate/validate.h"
 
@@ -51,7 +52,8 @@ std::string indexed(const char* pattern, std::size_t index) {
 
 }  // namespace
 
-SimulatedRack::SimulatedRack(std::vector<std::string> names) : key(*io::SigningKey::generate()) {
+SimulatedRack::SimulatedRack(std::vector<std::string> names)
+    : images(std::make_unique<FakeImageStore>()), key(*io::SigningKey::generate()) {
   for (const auto& name : names) {
     const NodeName node(name);
     machines[node];
@@ -65,7 +67,7 @@ SimulatedRack::SimulatedRack(std::vector<std::string> names) : key(*io::SigningK
   write(folder / "bmc-password", "calvin\n");
   for (const char* file : {"slurm.conf", "munge.key"}) write(folder / file, file);
   declare("1.4.2", "44.0");
-  images.add("bookworm", kImageDigest);
+  images->add("bookworm", kImageDigest);
   agents.hold(TaskKind::WriteImage);
   agents.hold(TaskKind::InstallDriver);
   agents.hold(TaskKind::EraseDisks);
@@ -93,6 +95,8 @@ SimulatedRack::SimulatedRack(std::vector<std::string> names) : key(*io::SigningK
                 });
   processes.answer = [this](const io::Command& command) { return slurm(command); };
 }
+
+SimulatedRack::~SimulatedRack() = default;
 
 void SimulatedRack::declare(const std::string& bios, const std::string& driver) {
   std::string components;
@@ -450,7 +454,7 @@ Process::Process(SimulatedRack& rack, const inventory::Cluster& cluster, lifecyc
   const provision::ProvisionDeps deps{cluster,
                                       rack.bmcs,
                                       rack.agents,
-                                      rack.images,
+                                      *rack.images,
                                       netboot_,
                                       rack.wall,
                                       "http://10.20.0.1:8080",

@@ -14,7 +14,6 @@
 #include "inventory/model/fwd.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/fakes/fake_bmc.h"
-#include "tests/fakes/fake_image_store.h"
 #include "tests/fakes/fake_netboot.h"
 #include "tests/fakes/fake_process_runner.h"
 #include "tests/lifecycle/crash_store.h"
@@ -26,6 +25,8 @@
 #include "lifecycle/rollout/effective_cluster.h"
 
 namespace muster::test {
+
+class FakeImageStore;
 
 /// One machine: what is on its disk and what runs there.
 struct Machine {
@@ -67,6 +68,7 @@ class SimulatedRack {
  public:
   explicit SimulatedRack(std::vector<std::string> names);
   SimulatedRack(const SimulatedRack&) = delete;
+  ~SimulatedRack();
 
   /// Writes the inventory anew with this BIOS and driver version, and loads it.
   void declare(const std::string& bios, const std::string& driver);
@@ -91,7 +93,7 @@ class SimulatedRack {
   JumpyClock wall{clock};  ///< what muster sees
   FakeBmcFleet bmcs;
   FakeAgentGateway agents;
-  FakeImageStore images;
+  std::unique_ptr<FakeImageStore> images;
   FakeProcessRunner processes;
   std::set<FakeNetboot*> netboots;  ///< of the musters that live now
   io::SigningKey key;

@@ -10,6 +10,7 @@
 #include "lifecycle/store/leader_lease.h"
 #include "lifecycle/store/runs.h"
 #include "provision/images/image_store_parts.h"
+#include "provision/images/packed_image.h"
 #include "tests/fakes/fake_system_builder.h"
 #include "tests/lifecycle/postgres_server.h"
 #include "tests/paths.h"

@@ -4,6 +4,7 @@
 
 #include "inventory/model/images.h"
 #include "provision/images/image_store.h"
+#include "provision/images/packed_image.h"
 
 #include <map>
 #include <string>

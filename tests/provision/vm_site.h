@@ -16,6 +16,7 @@
 #include "lifecycle/store/store.h"
 #include "provision/facets.h"
 #include "provision/images/image_store.h"
+#include "provision/images/packed_image.h"
 #include "provision/provision.h"
 #include "tests/fakes/fake_act_context.h"
 #include "tests/fakes/fake_bmc.h"

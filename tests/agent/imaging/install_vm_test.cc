@@ -7,6 +7,7 @@
 #include "inventory/model/images.h"
 #include "provision/images/agent_initrd.h"
 #include "provision/images/image_store_parts.h"
+#include "provision/images/packed_image.h"
 #include "tests/paths.h"
 #include "tests/run_async.h"
 

@@ -8,6 +8,7 @@
 #include "base/ip_address.h"
 #include "inventory/model/cluster.h"
 #include "provision/images/image_store.h"
+#include "provision/images/packed_image.h"
 #include "provision/peers/metainfo.h"
 #include "provision/peers/peer_service.h"
 #include "tests/agent/imaging/pack_server.h"

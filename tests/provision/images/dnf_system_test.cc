@@ -8,6 +8,7 @@
 #include "inventory/model/images.h"
 #include "provision/images/image_diff.h"
 #include "provision/images/image_store_parts.h"
+#include "provision/images/packed_image.h"
 #include "provision/images/recipes.h"
 #include "tests/paths.h"
 #include "tests/run_async.h"

@@ -2,6 +2,7 @@
 #include "base/io/files.h"
 #include "inventory/model/images.h"
 #include "provision/images/image_store_parts.h"
+#include "provision/images/packed_image.h"
 #include "provision/images/ramos_cache.h"
 #include "provision/images/served_images.h"
 #include "tests/fakes/fake_system_builder.h"

@@ -6,6 +6,7 @@
 #include "inventory/model/images.h"
 #include "provision/images/image_library.h"
 #include "provision/images/image_store_parts.h"
+#include "provision/images/packed_image.h"
 #include "tests/fakes/fake_system_builder.h"
 #include "tests/run_async.h"
 

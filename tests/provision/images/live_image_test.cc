@@ -8,6 +8,7 @@
 #include "provision/images/image_import.h"
 #include "provision/images/image_store.h"
 #include "provision/images/image_store_parts.h"
+#include "provision/images/packed_image.h"
 #include "tests/fakes/fake_system_builder.h"
 #include "tests/paths.h"
 #include "tests/provision/images/quiet.h"

@@ -3,6 +3,7 @@
 #include "base/io/files.h"
 #include "inventory/model/images.h"
 #include "provision/images/image_store_parts.h"
+#include "provision/images/packed_image.h"
 #include "tests/run_async.h"
 
 #include <gtest/gtest.h>

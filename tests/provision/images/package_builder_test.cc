@@ -4,6 +4,7 @@
 #include "base/io/process.h"
 #include "inventory/model/images.h"
 #include "provision/images/image_store_parts.h"
+#include "provision/images/packed_image.h"
 #include "tests/run_async.h"
 
 #include <gmock/gmock.h>

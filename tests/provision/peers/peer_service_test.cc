@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The routes as nodes and unknown senders call them.
 #include "provision/peers/peer_service.h"
+#include "provision/images/packed_image.h"
 
 #include "base/io/files.h"
 #include "inventory/model/cluster.h"
