@@ -152,69 +152,142 @@ Result<void> checkTrusted(const std::filesystem::path& file, const struct stat& 
 
 }  // namespace
 
-/// Reads rows into a table.
+/// Reads rows into a table. A row that is wrong is put where it stands, closed.
 class AccessParser {
  public:
-  explicit AccessParser(AccessTable& out) : out_(out) {}
-  Result<void> row(const std::vector<std::string>& words);
+  AccessParser(AccessTable& out, std::string file) : out_(out), file_(std::move(file)) {}
+  void line(int number, const std::string& text);
   /// What is missing when all rows are read.
-  Result<void> finish() const;
+  void finish(int last_line);
 
  private:
   using Words = std::vector<std::string>;
-  Result<void> file(const Words& words, std::filesystem::path& into) const;
-  Result<void> certificate(const Words& words);
-  Result<void> oidc(const Words& words);
+  void row(const Words& words);
+  void say(const std::string& what);
+  void closeCertificates();
+  void closeOidc();
+  void closeFromHere();
+  void user(const Words& words);
+  void file(const Words& words, std::filesystem::path& into);
+  void certificate(const Words& words);
+  Result<void> readCertificate(const Words& words, CertificateRow& row) const;
+  void oidc(const Words& words);
+  Result<void> readOidc(const Words& words, OidcSettings& settings);
   Result<void> oidcValue(OidcSettings& into, const std::string& key, const std::string& value);
-  Result<void> person(const Words& words);
+  void person(const Words& words);
+  Result<void> readPerson(const Words& words);
 
   AccessTable& out_;
+  const std::string file_;
+  int line_ = 0;
+  std::string wrong_;  ///< of the row that is read: where, and what
+  bool has_certificates_ = false, has_logins_ = false;  ///< rows of these kinds
 };
 
 namespace {
 
-/// "anna operator pools=batch", behind the kind of a row.
-Result<AccessRow> whoAndRole(const std::vector<std::string>& words) {
-  AccessRow row;
-  row.who = words[1];
+/// "anna operator pools=batch", behind the kind of a row. What could be read stays in `row`.
+Result<void> readUser(const std::vector<std::string>& words, AccessRow& row) {
+  if (words.size() > 1) row.who = words[1];
+  if (words.size() < 3)
+    return fail(
+        ErrorCode::InvalidInput,
+        "a row is: user|group|oidc-user|oidc-group NAME ROLE [pools=…] [racks=…] [nodes=…]");
   TRY(role, roleOf(words[2]));
   row.role = role;
   TRY(scope, parseScope({words.begin() + 3, words.end()}));
   row.scope = std::move(scope);
-  return row;
+  return {};
 }
 
 }  // namespace
 
-Result<void> AccessParser::row(const Words& words) {
+void AccessParser::say(const std::string& what) {
+  wrong_ = fmt::format("{}:{}:1: {}", file_, line_, what);
+  out_.problems_.push_back(wrong_);
+}
+
+void AccessParser::closeCertificates() {
+  if (out_.certificates_closed_.empty()) out_.certificates_closed_ = wrong_;
+}
+
+void AccessParser::closeOidc() {
+  if (out_.oidc_closed_.empty()) out_.oidc_closed_ = wrong_;
+}
+
+/// Of a row of which nobody knows whom it is about: it may be anybody whom no row above has named.
+void AccessParser::closeFromHere() {
+  const AccessRow anybody{.wrong = wrong_};
+  out_.rows_.push_back(anybody);
+  out_.oidc_rows_.push_back(anybody);
+  out_.certificates_.push_back({.wrong = wrong_});
+}
+
+void AccessParser::line(int number, const std::string& text) {
+  line_ = number;
+  wrong_.clear();
+  const auto words = wordsOf(text);
+  if (!words) {
+    say(words.error().text());
+    closeFromHere();
+  } else if (!words->empty()) {
+    row(*words);
+  }
+}
+
+void AccessParser::row(const Words& words) {
   const auto& kind = words[0];
   if (kind == "client-ca") return file(words, out_.client_ca_);
   if (kind == "client-crl") return file(words, out_.client_crl_);
   if (kind == "certificate") return certificate(words);
   if (kind == "oidc") return oidc(words);
   if (kind == "person") return person(words);
-  const bool of_oidc = kind == "oidc-user" || kind == "oidc-group";
-  if (words.size() < 3 || (kind != "user" && kind != "group" && !of_oidc))
-    return fail(ErrorCode::InvalidInput,
-                "a row is: user|group|oidc-user|oidc-group NAME ROLE [pools=…] [racks=…] "
-                "[nodes=…]; or it begins with certificate, client-ca, client-crl, oidc or person");
-  TRY(row, whoAndRole(words));
-  row.is_group = kind.ends_with("group");
-  (of_oidc ? out_.oidc_rows_ : out_.rows_).push_back(std::move(row));
-  return {};
+  if (kind == "user" || kind == "group" || kind == "oidc-user" || kind == "oidc-group")
+    return user(words);
+  say("a row is: user|group|oidc-user|oidc-group NAME ROLE [pools=…] [racks=…] [nodes=…]; or it "
+      "begins with certificate, client-ca, client-crl, oidc or person");
+  closeFromHere();
 }
 
-Result<void> AccessParser::file(const Words& words, std::filesystem::path& into) const {
-  if (words.size() != 2 || !into.empty())
-    return fail(ErrorCode::InvalidInput,
-                fmt::format("a row is: {} FILE, and there is one of them", words[0]));
-  TRY(path, absoluteFile(words[1]));
-  into = std::move(path);
-  return {};
+void AccessParser::user(const Words& words) {
+  AccessRow row;
+  row.is_group = words[0].ends_with("group");
+  if (const auto read = readUser(words, row); !read) {
+    say(read.error().text());
+    row.wrong = wrong_;
+    // "user operator anna": whom it is about is not where it should be.
+    if (!isPersonName(row.who) || parseRole(row.who)) row.who.clear();
+  }
+  const bool is_login = words[0].starts_with("oidc-");
+  has_logins_ = has_logins_ || is_login;
+  (is_login ? out_.oidc_rows_ : out_.rows_).push_back(std::move(row));
 }
 
-Result<void> AccessParser::certificate(const Words& words) {
+void AccessParser::file(const Words& words, std::filesystem::path& into) {
+  if (words.size() != 2 || !into.empty()) {
+    say(fmt::format("a row is: {} FILE, and there is one of them", words[0]));
+    return closeCertificates();
+  }
+  if (auto path = absoluteFile(words[1])) {
+    into = *std::move(path);
+  } else {
+    say(path.error().text());
+    closeCertificates();
+  }
+}
+
+void AccessParser::certificate(const Words& words) {
+  has_certificates_ = true;
   CertificateRow row;
+  if (const auto read = readCertificate(words, row); !read) {
+    say(read.error().text());
+    row.wrong = wrong_;
+  }
+  out_.certificates_.push_back(std::move(row));
+}
+
+/// Without a condition that cannot be read a row that is wrong fits more, which is then refused.
+Result<void> AccessParser::readCertificate(const Words& words, CertificateRow& row) const {
   std::size_t at = 1;
   for (; at < words.size() && isKeyAndValue(words[at]); ++at) {
     auto condition = splitAtEquals(words[at]);
@@ -234,7 +307,6 @@ Result<void> AccessParser::certificate(const Words& words) {
   row.role = role;
   TRY(scope, parseScope({words.begin() + static_cast<std::ptrdiff_t>(at) + 1, words.end()}));
   row.scope = std::move(scope);
-  out_.certificates_.push_back(std::move(row));
   return {};
 }
 
@@ -279,9 +351,18 @@ Result<void> AccessParser::oidcValue(OidcSettings& into, const std::string& key,
                           key));
 }
 
-Result<void> AccessParser::oidc(const Words& words) {
-  if (out_.oidc_) return fail(ErrorCode::InvalidInput, "there is one row oidc");
+void AccessParser::oidc(const Words& words) {
   OidcSettings settings;
+  if (const auto read = readOidc(words, settings); !read) {
+    say(read.error().text());
+    closeOidc();
+  } else {
+    out_.oidc_ = std::move(settings);
+  }
+}
+
+Result<void> AccessParser::readOidc(const Words& words, OidcSettings& settings) {
+  if (out_.oidc_) return fail(ErrorCode::InvalidInput, "there is one row oidc");
   std::set<std::string> said;
   for (std::size_t at = 1; at < words.size(); ++at) {
     const auto [key, value] = splitAtEquals(words[at]);
@@ -295,11 +376,27 @@ Result<void> AccessParser::oidc(const Words& words) {
                 "a row is: oidc issuer=https://… client-id=… name=CLAIM [groups=CLAIM] [page=…] "
                 "[secret-file=…] [ca=…] [scopes=…]; name is the claim that says who somebody is, "
                 "and which people cannot change themselves");
-  out_.oidc_ = std::move(settings);
   return {};
 }
 
-Result<void> AccessParser::person(const Words& words) {
+/// Persons are whom approvals count: of a principal that such a row may be about nobody knows who
+/// it is.
+void AccessParser::person(const Words& words) {
+  const auto read = readPerson(words);
+  if (read) return;
+  say(read.error().text());
+  const auto is_principal = [](const std::string& word) {
+    return word.starts_with(kCertificatePrefix) || word.starts_with(kOidcPrefix);
+  };
+  if (words.size() >= 3 && std::all_of(words.begin() + 2, words.end(), is_principal)) {
+    for (std::size_t at = 2; at < words.size(); ++at) out_.wrong_persons_[words[at]] = wrong_;
+  } else {
+    closeCertificates();
+    closeOidc();
+  }
+}
+
+Result<void> AccessParser::readPerson(const Words& words) {
   if (words.size() < 3 || !isPersonName(words[1]))
     return fail(ErrorCode::InvalidInput,
                 "a row is: person NAME cert:COMMON-NAME oidc:NAME …: all of them are that person");
@@ -314,41 +411,33 @@ Result<void> AccessParser::person(const Words& words) {
   return {};
 }
 
-Result<void> AccessParser::finish() const {
-  if (!out_.certificates_.empty() && out_.client_ca_.empty())
-    return fail(ErrorCode::InvalidInput,
-                "there are rows \"certificate\" and no authority that issues them: add a row "
-                "client-ca FILE");
-  if (!out_.client_crl_.empty() && out_.client_ca_.empty())
-    return fail(ErrorCode::InvalidInput, "client-crl is of an authority: add a row client-ca FILE");
-  if (!out_.oidc_rows_.empty() && !out_.oidc_)
-    return fail(ErrorCode::InvalidInput,
-                "there are rows of OpenID Connect and no provider: add a row oidc issuer=https://… "
-                "client-id=… name=CLAIM");
-  return {};
+void AccessParser::finish(int last_line) {
+  line_ = last_line;
+  const bool has_ca = !out_.client_ca_.empty() || !out_.certificates_closed_.empty();
+  if (has_certificates_ && !has_ca) {
+    say("there are rows \"certificate\" and no authority that issues them: add a row client-ca "
+        "FILE");
+    closeCertificates();
+  }
+  if (!out_.client_crl_.empty() && !has_ca) {
+    say("client-crl is of an authority: add a row client-ca FILE");
+    closeCertificates();
+  }
+  if (has_logins_ && !out_.oidc_ && out_.oidc_closed_.empty()) {
+    say("there are rows of OpenID Connect and no provider: add a row oidc issuer=https://… "
+        "client-id=… name=CLAIM");
+    closeOidc();
+  }
 }
 
-Result<AccessTable> AccessTable::parse(std::string_view text, const std::string& file,
-                                       Diagnostics& problems) {
+AccessTable AccessTable::parse(std::string_view text, const std::string& file) {
   AccessTable out;
-  AccessParser parser(out);
+  AccessParser parser(out, file);
   std::istringstream in{std::string(text)};
   int number = 0;
-  const auto read_row = [&parser](const std::string& line) -> Result<void> {
-    TRY(words, wordsOf(line));
-    return words.empty() ? Result<void>() : parser.row(words);
-  };
-  for (std::string line; std::getline(in, line);) {
-    ++number;
-    if (const auto row = read_row(line); !row)
-      problems.error({file, number, 1}, row.error().text());
-  }
-  if (!problems.hasErrors())
-    if (const auto whole = parser.finish(); !whole)
-      problems.error({file, number, 1}, whole.error().text());
-  if (!problems.hasErrors()) return out;
-  return fail(
-      Error(ErrorCode::InvalidInput, problems.all().front().text).at(problems.all().front().where));
+  for (std::string line; std::getline(in, line);) parser.line(++number, line);
+  parser.finish(number);
+  return out;
 }
 
 Result<AccessTable> AccessTable::read(const std::filesystem::path& file) {
@@ -359,8 +448,7 @@ Result<AccessTable> AccessTable::read(const std::filesystem::path& file) {
   }
   TRY_OK(checkTrusted(file, found, false));
   TRY(text, io::readFile(file, kMaxFileBytes));
-  Diagnostics problems;
-  return parse(text, file.string(), problems);
+  return parse(text, file.string());
 }
 
 Result<std::string> readTrustedFile(const std::filesystem::path& file, bool is_secret) {
@@ -372,53 +460,73 @@ Result<std::string> readTrustedFile(const std::filesystem::path& file, bool is_s
   return io::readFile(file, kMaxTrustedBytes);
 }
 
-std::string AccessTable::personOf(const std::string& principal,
-                                  const std::string& otherwise) const {
+namespace {
+
+Error wrongRow(const std::string& wrong) {
+  return Error(ErrorCode::InvalidInput,
+               wrong + " (a row that may be about who asks, and lets nobody in until it is right)");
+}
+
+Error nobody() { return Error(ErrorCode::NotFound, "no row of the access file names who asks"); }
+
+}  // namespace
+
+Result<std::string> AccessTable::personOf(const std::string& principal,
+                                          const std::string& otherwise) const {
+  if (const auto wrong = wrong_persons_.find(principal); wrong != wrong_persons_.end())
+    return fail(wrongRow(wrong->second));
   const auto found = persons_.find(principal);
   return found == persons_.end() ? otherwise : found->second;
 }
 
-std::optional<Identity> AccessTable::identify(const io::CertificateNames& certificate) const {
+Result<Identity> AccessTable::identify(const io::CertificateNames& certificate) const {
   const auto row = std::ranges::find_if(
       certificates_, [&](const CertificateRow& each) { return fits(each, certificate); });
   const auto& name = !certificate.common_name.empty() ? certificate.common_name
                      : !certificate.emails.empty()    ? certificate.emails.front()
                      : !certificate.dns.empty()       ? certificate.dns.front()
                                                       : certificate.common_name;
-  if (row == certificates_.end() || !isCertificateName(name)) return std::nullopt;
+  if (row == certificates_.end() || !isCertificateName(name)) return fail(nobody());
+  if (!row->wrong.empty()) return fail(wrongRow(row->wrong));
   const auto principal = std::string(kCertificatePrefix) + name;
   Identity out{principal, Way::Certificate, row->role, row->scope, certificate.not_after};
-  out.person = personOf(principal, name);
+  TRY(person, personOf(principal, name));
+  out.person = std::move(person);
   out.account = "key:" + certificate.key_id;
   return out;
 }
 
-std::optional<Identity> AccessTable::identify(const OidcAccount& account) const {
+Result<Identity> AccessTable::identify(const OidcAccount& account) const {
   const auto row = std::ranges::find_if(oidc_rows_, [&](const AccessRow& each) {
-    return each.is_group ? account.groups.contains(each.who) : each.who == account.name;
+    return each.who.empty() ||
+           (each.is_group ? account.groups.contains(each.who) : each.who == account.name);
   });
-  if (row == oidc_rows_.end() || !isPersonName(account.name)) return std::nullopt;
+  if (row == oidc_rows_.end() || !isPersonName(account.name)) return fail(nobody());
+  if (!row->wrong.empty()) return fail(wrongRow(row->wrong));
   const auto principal = std::string(kOidcPrefix) + account.name;
   Identity out{principal, Way::Oidc, row->role, row->scope, std::nullopt};
-  out.person = personOf(principal, account.name);
+  TRY(person, personOf(principal, account.name));
+  out.person = std::move(person);
   out.account = "oidc:" + io::sha256Hex(account.issuer + "\n" + account.subject).substr(0, 32);
   return out;
 }
 
-std::optional<Identity> AccessTable::identify(const io::PeerCredentials& peer) const {
+Result<Identity> AccessTable::identify(const io::PeerCredentials& peer) const {
   Identity out{userNameOf(peer.uid), Way::UnixSocket, Role::Admin, {}, std::nullopt};
   if (peer.uid == 0 || peer.uid == ::geteuid()) return out;
   for (const auto& row : rows_) {
     const auto number = numberOf(row.who);
-    const bool fits = row.is_group ? isMember(peer, row.who)
-                      : number     ? *number == peer.uid
-                                   : row.who == out.principal;
+    const bool fits = row.who.empty() ? true
+                      : row.is_group  ? isMember(peer, row.who)
+                      : number        ? *number == peer.uid
+                                      : row.who == out.principal;
     if (!fits) continue;
+    if (!row.wrong.empty()) return fail(wrongRow(row.wrong));
     out.role = row.role;
     out.scope = row.scope;
     return out;
   }
-  if (!isMember(peer, kViewerGroup)) return std::nullopt;
+  if (!isMember(peer, kViewerGroup)) return fail(nobody());
   out.role = Role::Viewer;
   return out;
 }

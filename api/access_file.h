@@ -18,11 +18,12 @@
 //   person anna  cert:anna-laptop oidc:anna@example.org
 //
 // Of each way the first row that fits counts. root is admin whatever it says, and so is the user
-// that the server runs as. docs/adr/0291, 0348, 0349
+// that the server runs as. A row that is wrong closes what it may be about, from its place on, and
+// nothing else: whom it names is nobody, and not whom a later row would make of them.
+// docs/adr/0291, 0348, 0349, 0365
 #pragma once
 
 #include "api/identity.h"
-#include "base/diagnostic.h"
 #include "base/io/client_certificate.h"
 #include "base/io/peer_credentials.h"
 
@@ -43,6 +44,8 @@ struct AccessRow {
   std::string who;  ///< a name, or digits: an id
   Role role = Role::Viewer;
   Scope scope;
+  std::string wrong = {};  ///< where, and what; then whom it fits is refused with that, and without
+                           ///< `who` it may fit anybody. Empty: it is right
 };
 
 /// All of them must be in the certificate.
@@ -50,6 +53,7 @@ struct CertificateRow {
   std::vector<std::pair<std::string, std::string>> conditions;  ///< "cn" and "anna"
   Role role = Role::Viewer;
   Scope scope;
+  std::string wrong = {};  ///< as AccessRow's; it fits by the conditions that could be read
 };
 
 /// A provider of OpenID Connect.
@@ -74,20 +78,26 @@ struct OidcAccount {
 
 class AccessTable {
  public:
-  /// `file` is named in diagnostics.
-  static Result<AccessTable> parse(std::string_view text, const std::string& file,
-                                   Diagnostics& problems);
-  /// A file that is not there has no rows. Errors: InvalidInput (a row; file:line), Denied (others
-  /// than root and this process's user may write it)
+  /// `file` is named in what is wrong.
+  static AccessTable parse(std::string_view text, const std::string& file);
+  /// A file that is not there has no rows. Errors: Denied (others than root and this process's user
+  /// may write it), Unavailable
   static Result<AccessTable> read(const std::filesystem::path& file);
 
   /// Who this peer is. Users and groups are looked up by the host's means, which may take a while.
-  /// Nothing: nobody that may anything.
-  std::optional<Identity> identify(const io::PeerCredentials& peer) const;
-  /// Of a certificate that is believed. Nothing: no row names it, or it names nobody.
-  std::optional<Identity> identify(const io::CertificateNames& certificate) const;
-  /// Of an account that the provider has proved. Nothing: no row names it or one of its groups.
-  std::optional<Identity> identify(const OidcAccount& account) const;
+  /// Errors, of all three: NotFound (nobody that may anything), InvalidInput (a row that is wrong
+  /// may be about them)
+  Result<Identity> identify(const io::PeerCredentials& peer) const;
+  /// Of a certificate that is believed.
+  Result<Identity> identify(const io::CertificateNames& certificate) const;
+  /// Of an account that the provider has proved.
+  Result<Identity> identify(const OidcAccount& account) const;
+
+  /// What is wrong with it, "file:line:1: …", in the order of the file.
+  const std::vector<std::string>& problems() const { return problems_; }
+  /// Why no certificate, or no login, counts; empty: those that rows name do.
+  const std::string& certificatesClosed() const { return certificates_closed_; }
+  const std::string& oidcClosed() const { return oidc_closed_; }
 
   const std::vector<AccessRow>& rows() const { return rows_; }
   const std::filesystem::path& clientCa() const { return client_ca_; }    ///< empty: none
@@ -96,15 +106,18 @@ class AccessTable {
 
  private:
   friend class AccessParser;
-  /// Whom the rows `person` name for a principal; else `otherwise`.
-  std::string personOf(const std::string& principal, const std::string& otherwise) const;
+  /// Whom the rows `person` name for a principal; else `otherwise`. Errors: InvalidInput
+  Result<std::string> personOf(const std::string& principal, const std::string& otherwise) const;
 
   std::vector<AccessRow> rows_;
   std::filesystem::path client_ca_, client_crl_;
   std::vector<CertificateRow> certificates_;
   std::optional<OidcSettings> oidc_;
   std::vector<AccessRow> oidc_rows_;
-  std::map<std::string, std::string> persons_;  ///< by principal
+  std::map<std::string, std::string> persons_;        ///< by principal
+  std::map<std::string, std::string> wrong_persons_;  ///< by principal: what is wrong with the row
+  std::vector<std::string> problems_;
+  std::string certificates_closed_, oidc_closed_;
 };
 
 /// A file beside the access file that decides who comes in. Errors: NotFound, Denied (others than

@@ -138,6 +138,8 @@ Result<app::SiteStatus> siteStatusFrom(const json& source) {
   app::SiteStatus out;
   out.several_controllers = read.flag("several_controllers");
   out.overrides = read.texts("overrides");
+  if (read.field("access_problems", kOptional))  // an older server says none
+    out.access_problems = read.texts("access_problems");
   Members monitor(read.object("monitor", kMostItems), "site.monitor");
   out.monitor.running = monitor.flag("running");
   out.monitor.tripped = monitor.flag("breaker_open");

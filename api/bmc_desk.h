@@ -38,8 +38,10 @@ class BmcDesk {
     return found == rows_.end() ? Row{} : found->second;
   }
 
-  /// `work` runs on a thread of the desk's; one at a time for a machine. Errors: 409
-  std::expected<void, Problem> ask(const NodeName& node, Row meanwhile, std::function<Row()> work) {
+  /// `work` runs on a thread of the desk's; one at a time for a machine. `before`: once it is known
+  /// that it will. Errors: 409, those of `before`
+  std::expected<void, Problem> ask(const NodeName& node, Row meanwhile, std::function<Row()> work,
+                                   const std::function<Result<void>()>& before = {}) {
     const std::scoped_lock lock(mutex_);
     const auto known = rows_.find(node);
     if (known != rows_.end() && known->second.state == "asking")
@@ -48,6 +50,7 @@ class BmcDesk {
     if (asking_ >= kMostAsking)
       return std::unexpected(
           Problem(409, "conflict", "too many BMCs are asked already", "try again in a minute"));
+    if (before) TRY_OK(before());
     if (rows_.size() >= kMostKnown)
       std::erase_if(rows_, [](const auto& each) { return each.second.state != "asking"; });
     rows_[node] = std::move(meanwhile);

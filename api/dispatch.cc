@@ -68,7 +68,7 @@ bool matches(std::string_view if_none_match, std::string_view etag) {
 }
 
 /// What an answer says, without the time at which it was made.
-std::string textOf(const Answer& answer) {
+std::string bodyText(const Answer& answer) {
   return answer.plain ? *answer.plain : jsonText(answer.body);
 }
 
@@ -91,7 +91,7 @@ std::expected<void, Problem> checkUnchanged(const ApiRoute& route, SiteReader& r
   look.query.clear();
   look.body = nullptr;
   TRY(now, route.resource(reader, look));
-  if (matches(if_match, etagOf(textOf(now)))) return {};
+  if (matches(if_match, etagOf(bodyText(now)))) return {};
   return std::unexpected(Problem(412, "conflict",
                                  "what this order is about has changed since it was looked at",
                                  "look again, and ask again with the new ETag"));
@@ -120,7 +120,9 @@ Reply actOnce(const ApiRoute& route, SiteReader& reader, const io::ServerRequest
                               fmt::format("{} {} {}", route.method, request.target, request.body)};
   TRY(before, orders.begin(order, reader.now()));
   using Known = IdempotentOrders::Known;
-  if (before.known == Known::Answered && before.answer) return *std::move(before.answer);
+  if (before.known == Known::Answered && before.answer)
+    return route.again ? route.again(reader, call, *std::move(before.answer))
+                       : Reply(*std::move(before.answer));
   const bool may_be_done =
       before.known == Known::No || (before.known == Known::Begun && route.knows_its_key);
   if (!may_be_done) return std::unexpected(unknownOutcome(before.known));
@@ -132,6 +134,18 @@ Reply actOnce(const ApiRoute& route, SiteReader& reader, const io::ServerRequest
   const auto noted = reply ? orders.remember(order, *reply, reader.now()) : orders.forget(order);
   if (!noted) logWarning("api", "order {}: {}", key, noted.error().str());
   return reply;
+}
+
+}  // namespace
+
+namespace {
+
+void speakOfMembers(Problem& problem, const ApiRoute& route) {
+  std::vector<std::string_view> members;
+  for (const auto* fields : {&route.body, &route.query})
+    for (const auto& field : *fields) members.push_back(field.name);
+  problem.detail = inMembers(problem.detail, members);
+  problem.what_to_do = inMembers(problem.what_to_do, members);
 }
 
 }  // namespace
@@ -191,6 +205,7 @@ io::ServerResponse dispatch(const ApiRoute& route, SiteReader& reader,
                                      "report it with the request id"));
     }
   }();
+  if (!reply) speakOfMembers(reply.error(), route);
   auto response = reply ? encode(request, std::move(*reply), id) : toResponse(reply.error(), id);
   response.headers["X-Request-Id"] = id;
   ++reader.counters().answered[{std::string(route.method) + " " + route.path, response.status}];
@@ -206,7 +221,7 @@ io::ServerResponse encode(const io::ServerRequest& request, Answer answer,
   out.headers["X-Content-Type-Options"] = "nosniff";
   out.headers.try_emplace("Cache-Control", "no-cache");
   if (answer.status == 204) return out;
-  auto text = textOf(answer);
+  auto text = bodyText(answer);
   if (!answer.plain) out.headers["Content-Type"] = "application/json";
   if (answer.status == 200 && (request.method == "GET" || request.method == "HEAD")) {
     const auto etag = etagOf(text);

@@ -23,6 +23,11 @@ Problem refusedCertificate(std::string detail, std::string what_to_do) {
   return {401, "unauthenticated", std::move(detail), std::move(what_to_do) + kOtherWays};
 }
 
+Problem nobodyKnows(const Error& why) {
+  return {503, "unavailable", "who may do what cannot be said: " + why.str(),
+          "an administrator corrects the access file; it counts within ten seconds"};
+}
+
 Problem refusalFor(const io::EvaluatedCertificate& evaluated, WallTime now,
                    const std::filesystem::path& access_file) {
   const auto whose = fmt::format("the certificate of \"{}\"", evaluated.names.subject);
@@ -86,18 +91,20 @@ Doors::Doors(std::filesystem::path access_file, const std::filesystem::path& sit
   note(access_file_);
   auto table = AccessTable::read(access_file_);
   if (!table) {
-    trouble_ = clients_trouble_ = oidc_trouble_ = table.error().str();
+    clients_trouble_ = oidc_trouble_ = table.error().str();
+    problems_.push_back(table.error().str());
     asks_ = true;
     return;
   }
   table_ = std::move(*table);
-  asks_ = !table_->clientCa().empty();
+  problems_ = table_->problems();
+  clients_trouble_ = table_->certificatesClosed();
+  asks_ = !table_->clientCa().empty() || !clients_trouble_.empty();
   if (const auto read = readClients(site_ca); !read)
-    trouble_ = clients_trouble_ = read.error().str();
-  if (const auto read = readProvider(); !read) {
-    oidc_trouble_ = read.error().str();
-    trouble_ += (trouble_.empty() ? "" : "; ") + oidc_trouble_;
-  }
+    problems_.push_back(clients_trouble_ = read.error().str());
+  oidc_trouble_ = table_->oidcClosed();
+  if (const auto read = readProvider(); !read)
+    problems_.push_back(oidc_trouble_ = read.error().str());
 }
 
 /// Before it is read: what changes meanwhile is seen the next time.
@@ -107,7 +114,7 @@ void Doors::note(const std::filesystem::path& file) {
 }
 
 Result<void> Doors::readClients(const std::filesystem::path& site_ca) {
-  if (!asks_) return {};
+  if (!asks_ || !clients_trouble_.empty()) return {};
   note(table_->clientCa());
   if (!table_->clientCrl().empty()) note(table_->clientCrl());
   TRY(ca, readTrustedFile(table_->clientCa()));
@@ -136,7 +143,7 @@ Result<void> Doors::readClients(const std::filesystem::path& site_ca) {
 }
 
 Result<void> Doors::readProvider() {
-  if (!table_->oidc()) return {};
+  if (!table_->oidc() || !oidc_trouble_.empty()) return {};
   OidcProvider provider{*table_->oidc(), {}, {}};
   const auto& settings = provider.settings;
   if (!settings.secret_file.empty()) {
@@ -181,7 +188,10 @@ std::expected<Identity, Problem> Doors::evaluateAnew(const io::ShownCertificate&
   const auto evaluated = clients_->evaluate(shown, now);
   if (evaluated.fault != io::CertificateFault::None)
     return std::unexpected(refusalFor(evaluated, now, access_file_));
-  if (auto known = table_->identify(evaluated.names)) return *std::move(known);
+  auto known = table_->identify(evaluated.names);
+  if (known) return *std::move(known);
+  if (known.error().code() != ErrorCode::NotFound)
+    return std::unexpected(nobodyKnows(known.error()));
   return std::unexpected(refusedCertificate(
       fmt::format(
           "the certificate of \"{}\" is good, and {} says of nobody like that what they may",
@@ -194,8 +204,12 @@ std::expected<Identity, Problem> Doors::evaluateAnew(const io::ShownCertificate&
 
 std::expected<Identity, Problem> Doors::admit(const OidcAccount& account) const {
   // Of a login that began before the file named another provider: nobody.
-  if (oidc_ && oidc_->settings.issuer == account.issuer)
-    if (auto known = table_->identify(account)) return *std::move(known);
+  if (oidc_ && oidc_->settings.issuer == account.issuer) {
+    auto known = table_->identify(account);
+    if (known) return *std::move(known);
+    if (known.error().code() != ErrorCode::NotFound)
+      return std::unexpected(nobodyKnows(known.error()));
+  }
   return std::unexpected(denied(
       fmt::format("{} ({} of {}) may do nothing here: {} names neither that name nor one of "
                   "the groups: {}",

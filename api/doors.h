@@ -36,17 +36,19 @@ class Doors {
   bool asksForCertificates() const { return asks_; }
   /// Of the authorities; empty: none that can be read.
   const std::string& caPem() const { return ca_pem_; }
-  /// Errors: 401 (what is wrong with it; no row names it), 503 (nobody can say)
+  /// Errors: 401 (what is wrong with it; no row names it), 503 (nobody can say; a row that may be
+  /// about it is wrong)
   std::expected<Identity, Problem> evaluate(const io::ShownCertificate& shown, WallTime now);
 
   /// Nothing: no provider, or oidcTrouble.
   const std::optional<OidcProvider>& oidc() const { return oidc_; }
   const std::string& oidcTrouble() const { return oidc_trouble_; }
-  /// Errors: 403 (no row names the account or one of its groups)
+  /// Errors: 403 (no row names the account or one of its groups), 503 (a row that may be about it
+  /// is wrong)
   std::expected<Identity, Problem> admit(const OidcAccount& account) const;
 
-  /// What an administrator must know; empty: all is well.
-  const std::string& trouble() const { return trouble_; }
+  /// What an administrator must know, a line each; empty: all is well.
+  const std::vector<std::string>& problems() const { return problems_; }
   /// That were read or looked for, and what they were just before.
   const std::vector<std::filesystem::path>& files() const { return files_; }
   const std::string& mark() const { return mark_; }
@@ -72,7 +74,8 @@ class Doors {
   std::optional<io::ClientTrust> clients_;
   std::string clients_trouble_;
   std::optional<OidcProvider> oidc_;
-  std::string oidc_trouble_, trouble_;
+  std::string oidc_trouble_;
+  std::vector<std::string> problems_;
   std::unordered_map<std::string, Evaluated> evaluated_;  ///< by digest
 };
 

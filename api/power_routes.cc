@@ -5,8 +5,14 @@
 #include "api/bmc_desk.h"
 #include "api/schema.h"
 #include "app/nodes/bmc_power.h"
+#include "app/site/effective_cluster.h"
+#include "base/json_input.h"
+#include "base/json_members.h"
+#include "base/json_output.h"
+#include "base/log.h"
 #include "inventory/model/cluster.h"
 
+#include <algorithm>
 #include <memory>
 
 namespace muster::api {
@@ -19,11 +25,52 @@ struct PowerRow {
   std::string text;               ///< why it failed, or what was said on the way
   std::string by;                 ///< who has ordered it
   WallTime at{};
+  WallTime asked_at{};  ///< of the order, by which it is told from others
 };
 using PowerDesk = BmcDesk<PowerRow>;
 
+/// Before the node's name: the last order for its power, and what came of it.
+constexpr const char* kPowerKey = "api.power.";
+
 std::string wordOf(bmc::PowerState power) {
   return power == bmc::PowerState::On ? "on" : power == bmc::PowerState::Off ? "off" : "unknown";
+}
+
+nlohmann::json keptJson(const PowerRow& row) {
+  return {{"state", row.state},
+          {"action", row.action},
+          {"power", row.power},
+          {"text", row.text},
+          {"by", row.by},
+          {"at", muster::toString(row.at)},
+          {"asked_at", muster::toString(row.asked_at)}};
+}
+
+Result<void> keep(lifecycle::Store& store, const NodeName& node, const PowerRow& row) {
+  return store.putValue(kPowerKey + node.str(), jsonText(keptJson(row)));
+}
+
+/// Of this process, or of one before it.
+Result<PowerRow> lastOrder(SiteReader& reader, const NodeName& node, PowerDesk& desk) {
+  auto known = desk.row(node);
+  if (known.asked_at != WallTime{}) return known;
+  TRY(text, reader.store().getValue(kPowerKey + node.str()));
+  if (!text) return known;
+  TRY(kept, parseJson(*text, kKeptJson));
+  PowerRow out{textOf(kept, "state"), textOf(kept, "action"), textOf(kept, "power"),
+               textOf(kept, "text"), textOf(kept, "by")};
+  out.at = parseWallTime(textOf(kept, "at")).value_or(WallTime{});
+  out.asked_at = parseWallTime(textOf(kept, "asked_at")).value_or(WallTime{});
+  if (out.state != "asking") return out;
+  TRY(claims, reader.store().claims());
+  const lifecycle::Subject subject(node);
+  if (std::ranges::find(claims, subject, &lifecycle::Claim::subject) != claims.end())
+    return out;  // another host asks its BMC, or nobody has taken the claim of one that died yet
+  out.state = "unknown";
+  out.text =
+      "its server ended before it could say what came of it; the log (/events) may know, and "
+      "the machine's BMC does";
+  return out;
 }
 
 PowerRow carryOut(const app::Options& options, const app::PowerRequest& request, PowerRow row) {
@@ -40,6 +87,11 @@ PowerRow carryOut(const app::Options& options, const app::PowerRequest& request,
     if (!after)
       row.text = "it was ordered; whether it has come is not known: " + after.error().str();
   }
+  const auto kept = [&]() -> Result<void> {
+    TRY(store, app::openStoreForWriting(options));
+    return keep(*store, request.node, row);
+  }();
+  if (!kept) logWarning("api", "power of {}: {}", request.node.str(), kept.error().str());
   return row;
 }
 
@@ -53,7 +105,25 @@ nlohmann::json powerJson(const NodeName& node, const PowerRow& row) {
 Reply look(SiteReader& reader, const Call& call, PowerDesk& desk) {
   TRY(session, reader.session());
   TRY(node, nodeOf(*session, call, call.text("name")));
-  return Answer{200, powerJson(node->name, desk.row(node->name))};
+  TRY(row, lastOrder(reader, node->name, desk));
+  return Answer{200, powerJson(node->name, row)};
+}
+
+/// What has come of an order that is given again.
+Reply again(SiteReader& reader, const Call& call, PowerDesk& desk, Answer then) {
+  TRY(session, reader.session());
+  TRY(node, nodeOf(*session, call, call.text("name")));
+  TRY(row, lastOrder(reader, node->name, desk));
+  if (muster::toString(row.asked_at) == textOf(then.body, "at") &&
+      row.action == textOf(then.body, "action")) {
+    then.body = powerJson(node->name, row);
+  } else {
+    then.body["state"] = "unknown";
+    then.body["text"] =
+        "another order was given for this machine since; what came of this one is in the log "
+        "(/events)";
+  }
+  return then;
 }
 
 /// The request, and the person's word that this very machine is meant. Errors: 400, 403
@@ -84,14 +154,19 @@ Reply order(SiteReader& reader, const Call& call, PowerDesk& desk) {
   TRY(node, nodeOf(*session, call, call.text("name")));
   TRY(request, requestOf(call, node->name));
   TRY_OK(app::mayPowerNode(reader.store(), session->cluster(), request, reader.now()));
+  const auto now = reader.now();
   const PowerRow asking{.state = "asking",
                         .action = call.text("action"),
                         .by = call.identity.principal,
-                        .at = reader.now()};
-  TRY_OK(desk.ask(node->name, asking, [options = reader.optionsFor(call.actor), request, asking] {
-    return carryOut(options, request, asking);
-  }));
-  return Answer{202, powerJson(node->name, desk.row(node->name))};
+                        .at = now,
+                        .asked_at = now};
+  TRY_OK(desk.ask(
+      node->name, asking,
+      [options = reader.optionsFor(call.actor), request, asking] {
+        return carryOut(options, request, asking);
+      },
+      [&] { return keep(reader.store(), node->name, asking); }));
+  return Answer{202, powerJson(node->name, asking)};
 }
 
 }  // namespace
@@ -129,6 +204,9 @@ void addPowerRoutes(std::vector<ApiRoute>& routes) {
        refTo("Power"),
        202,
        [desk](SiteReader& reader, const Call& call) { return order(reader, call, *desk); }});
+  routes.back().again = [desk](SiteReader& reader, const Call& call, Answer then) {
+    return again(reader, call, *desk, std::move(then));
+  };
 }
 
 }  // namespace muster::api

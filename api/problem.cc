@@ -67,6 +67,39 @@ Problem::Problem(Error why) : detail(why.str()), retryable(why.canRetry()) {
 Problem::Problem(int as_status, std::string_view as_code, std::string text, std::string to_do)
     : status(as_status), code(as_code), detail(std::move(text)), what_to_do(std::move(to_do)) {}
 
+namespace {
+
+constexpr std::string_view kProgram = "muster";
+
+/// Whether what stands before belongs to a command: no sentence has ended since its name.
+bool isWithinCommand(std::string_view before) {
+  const auto command = before.rfind(kProgram);
+  if (command == std::string_view::npos) return false;
+  const auto since = before.substr(command + kProgram.size());
+  if (!since.starts_with(' ')) return false;
+  return since.find_first_of("`;()\n") == std::string_view::npos && !since.contains(", ") &&
+         !since.contains(". ");
+}
+
+}  // namespace
+
+std::string inMembers(std::string_view text, const std::vector<std::string_view>& members) {
+  std::string out;
+  std::size_t done = 0;
+  for (auto at = text.find("--"); at != std::string_view::npos; at = text.find("--", at + 2)) {
+    const auto rest = text.substr(at + 2);
+    auto end = rest.find_first_not_of("abcdefghijklmnopqrstuvwxyz-");
+    std::string name(rest.substr(0, end));
+    std::ranges::replace(name, '-', '_');
+    if (std::ranges::find(members, name) == members.end() || isWithinCommand(text.substr(0, at)))
+      continue;
+    out += text.substr(done, at - done);
+    out += "\"" + name + "\"";
+    done = at + 2 + name.size();
+  }
+  return out + std::string(text.substr(done));
+}
+
 nlohmann::json diagnosticJson(const Diagnostic& diagnostic) {
   return {{"severity", lifecycle::severityWord(diagnostic.severity)},
           {"file", diagnostic.where.file},

@@ -28,6 +28,11 @@ struct Problem {
   std::vector<Diagnostic> diagnostics;
 };
 
+/// A use case's words for its command line, as this order has them: "--force" is the member "force"
+/// where the order has one. Within a command that is named ("muster apply --nodes …") nothing is
+/// changed.
+std::string inMembers(std::string_view text, const std::vector<std::string_view>& members);
+
 nlohmann::json diagnosticJson(const Diagnostic& diagnostic);
 Problem denied(std::string detail, std::vector<std::string> roles);
 Problem unauthenticated(std::string detail);

@@ -89,6 +89,9 @@ struct ApiRoute {
   std::string_view content_type = "application/json";
   /// Of an order: answers the resource whose ETag an If-Match is held against; set by apiRoutes.
   Act resource = {};
+  /// Of an order that is answered before it is done, and given again with its Idempotency-Key: what
+  /// has come of it since. It is given what was answered then.
+  std::function<Reply(SiteReader&, const Call&, Answer)> again = {};
   bool knows_its_key = false;  ///< of an order: done again with the same Idempotency-Key it is the
                                ///< one of then, by the store itself
 };

@@ -2,6 +2,8 @@
 #include "api/run_orders.h"
 
 #include "app/plans/rollout_guard.h"
+#include "app/validation/gate_plan.h"
+#include "inventory/parse/hostlist.h"
 #include "lifecycle/rollout/record.h"
 
 #include <array>
@@ -97,6 +99,16 @@ std::expected<void, Problem> readRollout(SiteReader& reader, const Call& call,
   return {};
 }
 
+/// Whether the nodes have the gates that are named, while who asks is still there to be told.
+std::expected<void, Problem> checkGates(SiteReader& reader, const app::RunRequest& request) {
+  if (request.validate.gates.empty() || request.apply.nodes.empty()) return {};
+  TRY(session, reader.session());
+  TRY(names, inventory::expandHostlist(request.apply.nodes));
+  const std::vector<NodeName> nodes(names.begin(), names.end());
+  TRY_OK(app::requireGates(session->cluster(), nodes, request.validate.gates));
+  return {};
+}
+
 }  // namespace
 
 std::expected<lifecycle::Run, Problem> submitRun(SiteReader& reader, const Call& call,
@@ -117,8 +129,10 @@ std::expected<lifecycle::Run, Problem> submitRun(SiteReader& reader, const Call&
     request.erase = {call.texts("disks"), call.text("reason"), ""};
   if (kind == lifecycle::RunKind::Rollout) TRY_OK(readRollout(reader, call, request));
   request.idempotency_key = call.idempotency_key;
-  if (kind == lifecycle::RunKind::Validate)
+  if (kind == lifecycle::RunKind::Validate) {
     request.validate = {call.texts("gates"), call.flag("synchronized_load")};
+    TRY_OK(checkGates(reader, request));
+  }
   TRY(store, app::openRunStore(reader.options()));
   TRY(made, app::submitRun(*store, request, runActorOf(call), reader.now()));
   return std::move(made);

@@ -26,6 +26,11 @@ const Field kPlanHash{"plan_hash", Kind::Text,
 
 constexpr const char* kKinds = "there are: apply, erase, rollout, validate";
 
+Reply runAnswer(SiteReader& reader, Run run) {
+  TRY(marked, app::withVoidWords(reader.store(), std::move(run)));
+  return Answer{200, runJson(marked)};
+}
+
 /// Where it was: the cursor is what the last item began with.
 Reply runs(SiteReader& reader, const Call& call) {
   TRY(store, app::openRunStore(reader.options()));
@@ -39,6 +44,7 @@ Reply runs(SiteReader& reader, const Call& call) {
                                     .limit = limit,
                                     .before = call.integer("cursor", 0),
                                     .kind = kind}));
+  TRY_OK(app::markVoidWords(reader.store(), found));
   auto items = nlohmann::json::array();
   for (const auto& run : found) items.push_back(runJson(run));
   Answer out{200, {{"items", std::move(items)}}};
@@ -49,7 +55,7 @@ Reply runs(SiteReader& reader, const Call& call) {
 Reply run(SiteReader& reader, const Call& call) {
   TRY(store, app::openRunStore(reader.options()));
   TRY(found, app::readRun(*store, call.text("id")));
-  return Answer{200, runJson(found)};
+  return runAnswer(reader, std::move(found));
 }
 
 Reply plan(SiteReader& reader, const Call& call) {
@@ -90,7 +96,7 @@ Act ordered(Order order) {
     TRY(store, app::openRunStore(reader.options()));
     auto run = order(*store, call.text("id"), runActorOf(call), reader.now());
     if (!run) return refused(std::move(run).error(), call.text("id"));
-    return Answer{200, runJson(*run)};
+    return runAnswer(reader, *std::move(run));
   };
 }
 
@@ -108,7 +114,7 @@ Reply resumed(SiteReader& reader, const Call& call) {
     TRY_OK(app::acceptGate(reader.options(), run, reason, call.actor));
   }
   TRY(run, app::resumeRun(*store, call.text("id"), runActorOf(call), reader.now()));
-  return Answer{200, runJson(run)};
+  return runAnswer(reader, std::move(run));
 }
 
 Act said(Word word) {
@@ -117,7 +123,7 @@ Act said(Word word) {
     auto run =
         word(*store, call.text("id"), call.text("plan_hash"), runActorOf(call), reader.now());
     if (!run) return refused(std::move(run).error(), call.text("id"));
-    return Answer{200, runJson(*run)};
+    return runAnswer(reader, *std::move(run));
   };
 }
 
@@ -126,7 +132,7 @@ Reply overridden(SiteReader& reader, const Call& call) {
   auto run = app::overrideRun(*store, call.text("id"), call.text("plan_hash"), call.text("reason"),
                               runActorOf(call), reader.now());
   if (!run) return refused(std::move(run).error(), call.text("id"));
-  return Answer{200, runJson(*run)};
+  return runAnswer(reader, *std::move(run));
 }
 
 }  // namespace

@@ -95,6 +95,7 @@ json site() {
                  {"several_controllers", kFlag},
                  {"rollout", kText, kOptional},
                  {"overrides", kTexts},
+                 {"access_problems", kTexts},
                  {"inventory_digest", kText},
                  {"last_event", kCount}});
 }

@@ -125,9 +125,15 @@ Task<void> ApiServer::State::refreshDoors() {
 }
 
 void ApiServer::State::useDoors(std::shared_ptr<Doors> changed) {
+  const bool was_wrong = doors && !doors->problems().empty();
   doors = std::move(changed);
-  if (!doors->trouble().empty())
-    logWarning("api", "who comes in from elsewhere: {}", doors->trouble());
+  const auto say = [this](const std::string& text) {
+    logWarning("api", "{}", text);
+    if (api.notice) api.notice(text);
+  };
+  for (const auto& problem : doors->problems())
+    say("whom it lets in: " + problem + "; whom that may be about is refused");
+  if (was_wrong && doors->problems().empty()) say("whom it lets in: the access file is right now");
   if (doors->asksForCertificates() && port != 0 && !port_asks)
     logWarning("api",
                "the access file names an authority of clients now; the HTTPS port asks for "

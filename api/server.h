@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -17,6 +18,9 @@ struct ApiOptions {
   std::filesystem::path socket;       ///< empty: defaultSocket
   std::string listen;                 ///< "ADDRESS:PORT" for HTTPS; empty: none
   std::filesystem::path access_file;  ///< empty: kAccessFile
+  /// What an administrator should read now: what is wrong with the access file. On any thread;
+  /// empty: the log alone has it
+  std::function<void(const std::string&)> notice = {};
 };
 
 inline constexpr const char* kUsualState = "/var/lib/muster";
@@ -28,8 +32,8 @@ std::filesystem::path defaultSocket(const app::Options& options);
 class ApiServer {
  public:
   /// Answers when clients can connect. An inventory with errors does not stop it: it says which.
-  /// Errors: Conflict (another server answers on the socket or port), InvalidInput (listen, the
-  /// access file), Denied (the access file may be written by others), those of the store
+  /// Errors: Conflict (another server answers on the socket or port), InvalidInput (listen), Denied
+  /// (the access file may be written by others), those of the store
   static Result<std::unique_ptr<ApiServer>> start(const app::Options& options,
                                                   const ApiOptions& api);
   ~ApiServer();

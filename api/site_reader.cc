@@ -38,7 +38,8 @@ std::string keyOf(const io::PeerCredentials& peer) {
 Result<std::unique_ptr<SiteReader>> SiteReader::open(const app::Options& options,
                                                      std::filesystem::path access_file) {
   TRY(store, app::openStoreForWriting(options));
-  TRY(access, AccessTable::read(access_file));  // said at the start, where a person reads it
+  // One that others may write is no start; of one with wrong rows the others count (docs/adr/0365).
+  TRY(access, AccessTable::read(access_file));
   (void)access;
   return std::unique_ptr<SiteReader>(
       new SiteReader(options, std::move(access_file), std::move(store)));
@@ -137,10 +138,14 @@ Result<std::optional<Identity>> SiteReader::identify(const io::PeerCredentials& 
   if (const auto known = peers_.find(key); known != peers_.end() && now < known->second.until)
     return known->second.identity;
   // root corrects the file, and so must not need it.
-  if (auto admin = AccessTable{}.identify(peer); admin && admin->role == Role::Admin) return admin;
+  if (auto admin = AccessTable{}.identify(peer); admin && admin->role == Role::Admin)
+    return std::optional(*std::move(admin));
   TRY(access, AccessTable::read(access_file_));
+  auto found = access.identify(peer);
+  if (!found && found.error().code() != ErrorCode::NotFound)
+    return std::unexpected(std::move(found).error());
   if (peers_.size() >= kMaxPeers) peers_.clear();
-  auto identity = access.identify(peer);
+  auto identity = found ? std::optional(*std::move(found)) : std::nullopt;
   peers_[key] = {identity, now + kPeerLife};
   return identity;
 }
@@ -185,6 +190,7 @@ std::shared_ptr<Doors> SiteReader::changedDoors() {
   auto out = std::make_shared<Doors>(access_file_, options_.state / "ca/ca.crt");
   door_files_ = out->files();
   doors_mark_ = out->mark();
+  access_problems_ = out->problems();
   return out;
 }
 

@@ -66,7 +66,8 @@ class SiteReader {
   /// use.
   void reload() { reload_ = true; }
 
-  /// Errors: Denied (the access file cannot be trusted)
+  /// Errors: Denied (the access file cannot be trusted), InvalidInput (a row that may be about them
+  /// is wrong)
   Result<std::optional<Identity>> identify(const io::PeerCredentials& peer);
   /// A store that was deleted or replaced beneath this process (a restored backup) is opened anew,
   /// and everything that was known is forgotten. Not while there is none: a new one is nobody's
@@ -78,6 +79,8 @@ class SiteReader {
   Result<std::shared_ptr<const TokenTable>> changedTokens();
   /// As the access file and the files that it names are now; null: as they were at the last call.
   std::shared_ptr<Doors> changedDoors();
+  /// What is wrong with the access file and the files that it names, as it was read last.
+  const std::vector<std::string>& accessProblems() const { return access_problems_; }
 
  private:
   SiteReader(app::Options options, std::filesystem::path access_file,
@@ -113,6 +116,7 @@ class SiteReader {
   std::optional<std::string> tokens_text_;
   std::vector<std::filesystem::path> door_files_;
   std::string doors_mark_;  ///< of those files, as they were
+  std::vector<std::string> access_problems_;
 };
 
 }  // namespace muster::api

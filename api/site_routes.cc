@@ -62,6 +62,9 @@ Reply site(SiteReader& reader, const Call& call) {
       open && open->rollout().isOpen())
     out.body["rollout"] = open->rollout().id;
   out.body["overrides"] = nlohmann::json::array();
+  out.body["access_problems"] = nlohmann::json::array();
+  if (call.scope.isSite() && may(call.identity.role, Verb::Admin))
+    out.body["access_problems"] = reader.accessProblems();
   if (call.scope.isSite()) {  // runs are for who has the whole site
     TRY(runs, app::openRunStore(reader.options()));
     TRY(loud, app::loudOverrides(*runs));

@@ -34,7 +34,7 @@ nlohmann::json keptJson(const Token& token) {
   return out;
 }
 
-std::string textOf(const std::vector<Token>& tokens) {
+std::string keptText(const std::vector<Token>& tokens) {
   auto out = nlohmann::json::array();
   for (const auto& token : tokens) out.push_back(keptJson(token));
   return jsonText(out);
@@ -84,12 +84,17 @@ bool isName(std::string_view text) {
   });
 }
 
-/// What nobody asks for any more goes: tokens long after their end, logins at once.
+bool isOpenLogin(const Token& token) { return token.isLogin() && !token.revoked; }
+
+/// What nobody asks for any more goes: logins when they are over, tokens and what was revoked long
+/// after: it takes back what was said with it (app/site/revoked_tokens.h).
 void tidy(std::vector<Token>& tokens, WallTime now) {
   std::erase_if(tokens, [now](const Token& old) {
-    return old.isLogin() ? old.expires_at <= now || old.revoked
-                         : old.expires_at + kKeptWhenOver < now;
+    return old.expires_at + (isOpenLogin(old) ? std::chrono::hours() : kKeptWhenOver) <= now;
   });
+  const auto is_revoked_login = [](const Token& t) { return t.isLogin() && t.revoked; };
+  while (static_cast<std::size_t>(std::ranges::count_if(tokens, is_revoked_login)) > kMaxLogins)
+    tokens.erase(std::ranges::find_if(tokens, is_revoked_login));
 }
 
 /// `change` answers what the list becomes; asked again when somebody else was faster.
@@ -99,7 +104,7 @@ Result<void> exchange(lifecycle::Store& store,
     TRY(before, store.getValue(kTokensKey));
     TRY(tokens, tokensFromText(before.value_or("[]")));
     TRY_OK(change(tokens));
-    TRY(done, store.exchangeValue(kTokensKey, before, textOf(tokens)));
+    TRY(done, store.exchangeValue(kTokensKey, before, keptText(tokens)));
     if (done) return {};
   }
   return fail(ErrorCode::Unavailable, "others change the tokens all the time; try again");
@@ -250,10 +255,12 @@ Result<CreatedToken> Tokens::logIn(const LoginRequest& request, WallTime now) {
               now));
   TRY_OK(exchange(store_, [&](std::vector<Token>& tokens) -> Result<void> {
     tidy(tokens, now);
-    const auto is_theirs = [&](const Token& t) { return t.isLogin() && t.account == who.account; };
+    const auto is_theirs = [&](const Token& t) {
+      return isOpenLogin(t) && t.account == who.account;
+    };
     while (static_cast<std::size_t>(std::ranges::count_if(tokens, is_theirs)) >= kMaxLoginsOfOne)
       tokens.erase(std::ranges::find_if(tokens, is_theirs));  // the oldest is the first
-    if (static_cast<std::size_t>(std::ranges::count_if(tokens, &Token::isLogin)) >= kMaxLogins)
+    if (static_cast<std::size_t>(std::ranges::count_if(tokens, isOpenLogin)) >= kMaxLogins)
       return fail(ErrorCode::Conflict,
                   fmt::format("{} logins are open, which is the most; try again when one has ended",
                               kMaxLogins));
@@ -319,7 +326,7 @@ Identity identityOf(const Token& token) {
           token.owner,
           token.issuers,
           token.account,
-          is_login ? std::string() : token.id};  // who logs out takes no word back
+          token.id};
 }
 
 }  // namespace muster::api

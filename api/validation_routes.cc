@@ -44,6 +44,7 @@ Reply validations(SiteReader& reader, const Call& call) {
                                     .before = call.integer("cursor", 0),
                                     .kind = RunKind::Validate}));
   auto items = nlohmann::json::array();
+  TRY_OK(app::markVoidWords(reader.store(), found));
   for (const auto& run : found)
     if (isInScope(*session, call, run)) items.push_back(runJson(run));
   Answer out{200, {{"items", std::move(items)}}};
@@ -84,7 +85,8 @@ Reply validation(SiteReader& reader, const Call& call) {
           result["at"] = muster::toString(fact->observed_at);
       }
   }
-  return Answer{200, {{"run", runJson(run)}, {"results", std::move(results)}}};
+  TRY(shown, app::withVoidWords(reader.store(), std::move(run)));
+  return Answer{200, {{"run", runJson(shown)}, {"results", std::move(results)}}};
 }
 
 }  // namespace

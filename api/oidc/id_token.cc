@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/oidc/id_token.h"
 
+#include "api/oidc/foreign_text.h"
 #include "base/json_input.h"
-#include "base/printable.h"
 
 #include <fmt/format.h>
 
@@ -22,11 +22,7 @@ constexpr std::size_t kMaxGroups = 2'000;
 constexpr std::size_t kMaxGroupBytes = 256;
 constexpr std::size_t kMaxShownBytes = 120;
 
-std::string shown(const std::string& foreign) {
-  return printable(foreign).substr(0, kMaxShownBytes);
-}
-
-Result<std::string> textOf(const json& claims, const char* name) {
+Result<std::string> requiredText(const json& claims, const char* name) {
   const auto found = claims.find(name);
   if (found == claims.end() || !found->is_string())
     return fail(ErrorCode::Corrupt, fmt::format("the provider's token has no {}", name));
@@ -108,20 +104,20 @@ Result<IdToken> readIdToken(std::string_view payload, const IdTokenRules& rules,
   IdToken out;
   TRY(claims, parseClaims(payload));
   out.claims = std::move(claims);
-  TRY(issuer, textOf(out.claims, "iss"));
+  TRY(issuer, requiredText(out.claims, "iss"));
   if (issuer != rules.issuer)
     return fail(ErrorCode::Denied,
                 fmt::format("the token comes from {}, and the access file has issuer={}",
-                            shown(issuer), rules.issuer));
+                            shown(issuer, kMaxShownBytes), rules.issuer));
   TRY_OK(checkAudience(out.claims, rules.client_id));
   TRY(expires_at, checkTimes(out.claims, now));
   out.expires_at = expires_at;
   if (rules.nonce) {
-    const auto nonce = textOf(out.claims, "nonce");
+    const auto nonce = requiredText(out.claims, "nonce");
     if (!nonce || *nonce != *rules.nonce)
       return fail(ErrorCode::Denied, "the provider's token is of another login (nonce)");
   }
-  TRY(subject, textOf(out.claims, "sub"));
+  TRY(subject, requiredText(out.claims, "sub"));
   const bool is_subject =
       !subject.empty() && subject.size() <= kMaxSubjectBytes &&
       std::ranges::all_of(subject, [](unsigned char c) { return c > 0x20 && c < 0x7f; });
@@ -148,7 +144,7 @@ Result<std::optional<OidcAccount>> accountIn(const json& claims, const OidcSetti
       return fail(ErrorCode::Denied,
                   fmt::format("the provider has not verified the address {} (email_verified), and "
                               "the access file has name=email",
-                              shown(name->get<std::string>())));
+                              shown(name->get<std::string>(), kMaxShownBytes)));
   }
   OidcAccount out{settings.issuer, subject, name->get<std::string>(), {}};
   const auto* groups = claimOf(claims, settings.group_claim);

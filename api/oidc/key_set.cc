@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/oidc/key_set.h"
 
+#include "api/oidc/foreign_text.h"
 #include "base/io/crypto.h"
 #include "base/json_input.h"
+#include "base/json_members.h"
 #include "base/json_output.h"
-#include "base/printable.h"
 
 #include <cjose/cjose.h>
 #include <fmt/format.h>
@@ -49,18 +50,8 @@ struct FreeJose {
   void operator()(cjose_jws_t* token) const { cjose_jws_release(token); }
 };
 
-/// Empty: it is not there, or no text.
-std::string memberOf(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-std::string shown(const std::string& foreign) {
-  return printable(foreign).substr(0, kMaxShownBytes);
-}
-
 bool isForSignatures(const json& key) {
-  const auto use = memberOf(key, "use");
+  const auto use = textOf(key, "use");
   if (!use.empty() && use != "sig") return false;
   const auto operations = key.find("key_ops");
   return operations == key.end() ||
@@ -71,7 +62,7 @@ bool isForSignatures(const json& key) {
 bool isStrong(const json& key, const std::string& kind, const std::string& curve) {
   if (kind == "EC")
     return std::ranges::any_of(kAlgorithms, [&](const Algorithm& a) { return a.curve == curve; });
-  const auto modulus = fromBase64Url(memberOf(key, "n"));
+  const auto modulus = fromBase64Url(textOf(key, "n"));
   return kind == "RSA" && modulus && modulus->size() >= kLeastRsaBytes &&
          modulus->size() <= kMostRsaBytes;
 }
@@ -99,19 +90,19 @@ Result<KeySet> KeySet::parse(std::string_view text) {
   for (const auto& each : *keys) {
     if (out.keys_.size() >= kMaxKeys) break;
     if (!each.is_object() || !isForSignatures(each)) continue;
-    const auto kind = memberOf(each, "kty"), curve = memberOf(each, "crv");
+    const auto kind = textOf(each, "kty"), curve = textOf(each, "crv");
     if (!isStrong(each, kind, curve)) continue;
     // Of what the provider says, only what the public key is made of.
     json plain{{"kty", kind}};
     for (const auto* name : {"n", "e", "crv", "x", "y"})
-      if (each.contains(name)) plain[name] = memberOf(each, name);
+      if (each.contains(name)) plain[name] = textOf(each, name);
     const auto printed = jsonText(plain);
     cjose_err error{};
     auto* key = cjose_jwk_import(printed.data(), printed.size(), &error);
     if (!key) continue;
     out.keys_.push_back(
-        {memberOf(each, "kid"),
-         memberOf(each, "alg"),
+        {textOf(each, "kid"),
+         textOf(each, "alg"),
          kind,
          curve,
          {key, [](void* owned) { cjose_jwk_release(static_cast<cjose_jwk_t*>(owned)); }}});
@@ -132,22 +123,23 @@ Result<std::string> KeySet::verify(std::string_view token) const {
   TRY(header_text, fromBase64Url(token.substr(0, token.find('.'))));
   TRY(header, parseJson(header_text, kHeaderJson));
   if (!header.is_object()) return fail(ErrorCode::Corrupt, "the token's header is no object");
-  const auto name = memberOf(header, "alg");
+  const auto name = textOf(header, "alg");
   const auto* algorithm = std::ranges::find(kAlgorithms, name, &Algorithm::name);
   if (algorithm == kAlgorithms.end())
     return fail(ErrorCode::Denied,
                 fmt::format("the token is signed by \"{}\", which is not taken; let the provider "
                             "sign ID tokens of this client by RS256, PS256 or ES256",
-                            shown(name)));
+                            shown(name, kMaxShownBytes)));
   if (header.contains("crit") || header.contains("b64"))
     return fail(ErrorCode::Denied,
                 "the token asks for extensions (crit) that muster does not know");
-  auto type = memberOf(header, "typ");
+  auto type = textOf(header, "typ");
   std::ranges::transform(type, type.begin(), [](unsigned char c) { return std::tolower(c); });
   if (header.contains("typ") && type != "jwt")
     return fail(ErrorCode::Denied,
-                fmt::format("the token is of the type \"{}\", and is no ID token", shown(type)));
-  const auto id = memberOf(header, "kid");
+                fmt::format("the token is of the type \"{}\", and is no ID token",
+                            shown(type, kMaxShownBytes)));
+  const auto id = textOf(header, "kid");
   std::vector<const Key*> candidates;
   for (const auto& key : keys_)
     if ((id.empty() || key.id == id) && key.kind == algorithm->kind &&
@@ -159,7 +151,7 @@ Result<std::string> KeySet::verify(std::string_view token) const {
         ErrorCode::NotFound,
         fmt::format("the token is signed with the key \"{}\" ({}), which is not among those "
                     "of the provider",
-                    shown(id), name));
+                    shown(id, kMaxShownBytes), name));
   cjose_err error{};
   const std::unique_ptr<cjose_jws_t, FreeJose> read(
       cjose_jws_import(token.data(), token.size(), &error));

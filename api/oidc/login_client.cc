@@ -6,6 +6,7 @@
 #include "base/io/files.h"
 #include "base/io/regular_file.h"
 #include "base/json_input.h"
+#include "base/json_members.h"
 #include "base/json_output.h"
 #include "base/printable.h"
 
@@ -29,12 +30,6 @@ constexpr std::size_t kMaxCaBytes = 1u << 20;
 constexpr std::size_t kMaxAnswerBytes = 256u << 10;
 constexpr std::size_t kMaxDetailBytes = 4'000;
 constexpr std::chrono::seconds kShortestPause{1}, kLongestPause{60};
-
-/// Empty: it is not there, or no text.
-std::string memberOf(const json& object, const char* name) {
-  const auto found = object.is_object() ? object.find(name) : object.end();
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 std::chrono::seconds secondsOf(const json& object, const char* name,
                                std::chrono::seconds otherwise) {
@@ -97,13 +92,13 @@ class LoginServer {
 
  private:
   Error refusalOf(int status, const json& problem) const {
-    const auto detail = memberOf(problem, "detail");
+    const auto detail = textOf(problem, "detail");
     if (detail.empty())
       return {ErrorCode::Unavailable,
               fmt::format("{} answers {} and not as a muster does; see what listens there", origin_,
                           status)};
-    const auto advice = memberOf(problem, "what_to_do");
-    const auto code = memberOf(problem, "code");
+    const auto advice = textOf(problem, "what_to_do");
+    const auto code = textOf(problem, "code");
     return {code == "denied" || code == "unauthenticated" ? ErrorCode::Denied
             : code == "not-found"                         ? ErrorCode::NotFound
             : code == "unknown-resource"                  ? ErrorCode::NotFound
@@ -149,8 +144,8 @@ Result<std::map<std::string, KeptLogin>> LoginFile::read() const {
         ErrorCode::Corrupt,
         fmt::format("{} is not as muster writes it; remove it, and log in again", file_.string()));
   for (const auto& [origin, each] : kept->items()) {
-    const auto ends = parseWallTime(memberOf(each, "expires_at"));
-    if (ends) out[origin] = {memberOf(each, "token"), memberOf(each, "principal"), *ends};
+    const auto ends = parseWallTime(textOf(each, "expires_at"));
+    if (ends) out[origin] = {textOf(each, "token"), textOf(each, "principal"), *ends};
   }
   return out;
 }
@@ -186,10 +181,10 @@ Result<KeptLogin> logIn(const app::Options& options, const LoginFile& file,
   TRY_OK(file.read());  // before somebody enters a code for nothing
   TRY(begun, server.ask("POST", "/login/device", "{}"));
   using std::chrono::seconds;
-  const auto login = memberOf(begun, "login");
-  const LoginPrompt prompt{printable(memberOf(begun, "user_code")),
-                           printable(memberOf(begun, "verification_uri")),
-                           printable(memberOf(begun, "verification_uri_complete")),
+  const auto login = textOf(begun, "login");
+  const LoginPrompt prompt{printable(textOf(begun, "user_code")),
+                           printable(textOf(begun, "verification_uri")),
+                           printable(textOf(begun, "verification_uri_complete")),
                            secondsOf(begun, "expires_in_s", seconds(600))};
   if (login.empty() || prompt.user_code.empty())
     return fail(ErrorCode::Corrupt, server.origin() + " answers without a code");
@@ -202,9 +197,9 @@ Result<KeptLogin> logIn(const app::Options& options, const LoginFile& file,
     if (!polled && polled.error().code() == ErrorCode::Unavailable) continue;
     if (!polled) return std::unexpected(std::move(polled).error());
     pause = secondsOf(*polled, "interval_s", pause);
-    if (memberOf(*polled, "state") != "done") continue;
-    TRY(ends, parseWallTime(memberOf(*polled, "expires_at")));
-    KeptLogin out{memberOf(*polled, "token"), memberOf(*polled, "principal"), ends};
+    if (textOf(*polled, "state") != "done") continue;
+    TRY(ends, parseWallTime(textOf(*polled, "expires_at")));
+    KeptLogin out{textOf(*polled, "token"), textOf(*polled, "principal"), ends};
     TRY_OK(file.keep(server.origin(), out));
     return out;
   }

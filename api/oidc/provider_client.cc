@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/oidc/provider_client.h"
 
+#include "api/oidc/foreign_text.h"
 #include "base/json_input.h"
+#include "base/json_members.h"
 #include "base/json_output.h"
-#include "base/printable.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -26,16 +27,6 @@ constexpr std::chrono::seconds kShortestInterval{1}, kLongestInterval{60}, kLong
 constexpr JsonLimits kProviderJson{"the answer of the provider", kMaxAnswerBytes,    16, 20'000,
                                    DuplicateKeys::Refused,       BrokenUtf8::Refused};
 
-std::string shown(const std::string& foreign) {
-  return printable(foreign).substr(0, kMaxShownBytes);
-}
-
-/// Empty: it is not there, or no text.
-std::string memberOf(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 std::chrono::seconds secondsOf(const json& object, const char* name, std::chrono::seconds otherwise,
                                std::chrono::seconds least, std::chrono::seconds most) {
   const auto found = object.find(name);
@@ -53,13 +44,13 @@ bool hasWord(const json& object, const char* name, std::string_view word) {
 
 /// Of the discovery document. A password, or a code, goes nowhere but over TLS.
 Result<std::string> httpsMember(const json& object, const char* name, bool is_needed) {
-  auto text = memberOf(object, name);
+  auto text = textOf(object, name);
   if (text.empty() && !is_needed) return text;
   const auto url = io::Url::parse(text);
   if (!url || url->scheme != "https" || text.find('#') != std::string::npos)
     return fail(ErrorCode::Corrupt,
                 fmt::format("the provider says {} \"{}\", which is no https:// address", name,
-                            shown(text)));
+                            shown(text, kMaxShownBytes)));
   return text;
 }
 
@@ -72,10 +63,11 @@ std::string formOf(const std::vector<std::pair<std::string, std::string>>& value
 
 /// RFC 6749, 5.2: the provider's own refusal.
 Error refusalOf(int status, const json& body, const std::string& what) {
-  const auto code = memberOf(body, "error"), text = memberOf(body, "error_description");
-  auto words = fmt::format("{}: the provider refuses: {}{}", what,
-                           code.empty() ? fmt::format("status {}", status) : shown(code),
-                           text.empty() ? "" : " (" + shown(text) + ")");
+  const auto code = textOf(body, "error"), text = textOf(body, "error_description");
+  auto words =
+      fmt::format("{}: the provider refuses: {}{}", what,
+                  code.empty() ? fmt::format("status {}", status) : shown(code, kMaxShownBytes),
+                  text.empty() ? "" : " (" + shown(text, kMaxShownBytes) + ")");
   if (code == "invalid_client" || code == "unauthorized_client")
     words += "; see client-id and secret-file in the access file";
   else if (code == "invalid_grant")
@@ -109,13 +101,13 @@ Async<ProviderClient::Said> ProviderClient::ask(io::HttpRequest request, std::st
     co_return fail(ErrorCode::Unavailable,
                    fmt::format("{}: the provider sends elsewhere ({}), which is not followed; see "
                                "issuer in the access file",
-                               what, shown(answer->header("Location"))));
+                               what, shown(answer->header("Location"), kMaxShownBytes)));
   const auto type = answer->header("Content-Type");
   if (type.find("json") == std::string::npos)
     co_return fail(ErrorCode::Unavailable,
                    fmt::format("{}: the provider answers {} with \"{}\" and not with JSON; see "
                                "issuer in the access file, and whether a proxy stands before it",
-                               what, answer->status, shown(type)));
+                               what, answer->status, shown(type, kMaxShownBytes)));
   auto body = parseJson(answer->body, kProviderJson);
   if (!body) co_return std::unexpected(std::move(body).error().within(what));
   if (!body->is_object())
@@ -154,11 +146,11 @@ Async<ProviderClient::Endpoints> ProviderClient::discover() {
   CO_TRY(said, co_await std::move(asked));
   if (said.status != 200) co_return fail(refusalOf(said.status, said.body, "its endpoints"));
   const auto& body = said.body;
-  if (memberOf(body, "issuer") != settings().issuer)
+  if (textOf(body, "issuer") != settings().issuer)
     co_return fail(ErrorCode::Denied,
                    fmt::format("the provider calls itself \"{}\", and the access file has "
                                "issuer={}; both must be the same to the letter",
-                               shown(memberOf(body, "issuer")), settings().issuer));
+                               shown(textOf(body, "issuer"), kMaxShownBytes), settings().issuer));
   Endpoints out;
   CO_TRY(authorization, httpsMember(body, "authorization_endpoint", true));
   CO_TRY(token, httpsMember(body, "token_endpoint", true));
@@ -251,7 +243,7 @@ Async<OidcLogin> ProviderClient::redeem(std::string code, std::string redirect_u
 }
 
 Async<OidcLogin> ProviderClient::loginOf(json answer, std::optional<std::string> nonce) {
-  const auto id_token = memberOf(answer, "id_token");
+  const auto id_token = textOf(answer, "id_token");
   if (id_token.empty())
     co_return fail(ErrorCode::Corrupt,
                    "the provider answers without an ID token; is openid among the scopes of this "
@@ -271,7 +263,7 @@ Async<OidcLogin> ProviderClient::loginOf(json answer, std::optional<std::string>
                             SystemClock().now()));
   OidcLogin out;
   out.expires_at = token.expires_at;
-  auto asked = accountOf(std::move(token), memberOf(answer, "access_token"));
+  auto asked = accountOf(std::move(token), textOf(answer, "access_token"));
   CO_TRY(account, co_await std::move(asked));
   out.account = std::move(account);
   co_return out;
@@ -290,7 +282,7 @@ Async<OidcAccount> ProviderClient::accountOf(IdToken token, std::string access_t
     auto asked = ask(std::move(request), "asking who it is");
     CO_TRY(said, co_await std::move(asked));
     if (said.status != 200) co_return fail(refusalOf(said.status, said.body, "asking who it is"));
-    if (memberOf(said.body, "sub") != token.subject)
+    if (textOf(said.body, "sub") != token.subject)
       co_return fail(ErrorCode::Denied,
                      "the provider's userinfo is of another account than its ID token");
     // What the ID token says is signed, and counts first.
@@ -303,7 +295,7 @@ Async<OidcAccount> ProviderClient::accountOf(IdToken token, std::string access_t
   co_return fail(ErrorCode::Denied,
                  fmt::format("the provider says of {} no claim {}; see name and scopes in the "
                              "access file, and what the provider gives to this client",
-                             shown(token.subject), settings().name_claim));
+                             shown(token.subject, kMaxShownBytes), settings().name_claim));
 }
 
 Async<DeviceStart> ProviderClient::startDevice() {
@@ -317,12 +309,12 @@ Async<DeviceStart> ProviderClient::startDevice() {
   CO_TRY(said, co_await std::move(asked));
   if (said.status != 200) co_return fail(refusalOf(said.status, said.body, "beginning a login"));
   DeviceStart out;
-  out.device_code = memberOf(said.body, "device_code");
-  out.user_code = shown(memberOf(said.body, "user_code"));
+  out.device_code = textOf(said.body, "device_code");
+  out.user_code = shown(textOf(said.body, "user_code"), kMaxShownBytes);
   CO_TRY(page, httpsMember(said.body, "verification_uri", true));
   CO_TRY(whole, httpsMember(said.body, "verification_uri_complete", false));
-  out.verification_uri = shown(page);
-  out.verification_uri_complete = shown(whole);
+  out.verification_uri = shown(page, kMaxShownBytes);
+  out.verification_uri_complete = shown(whole, kMaxShownBytes);
   if (out.device_code.empty() || out.device_code.size() > kMaxCodeBytes || out.user_code.empty())
     co_return fail(ErrorCode::Corrupt, "the provider's answer has no codes for a device");
   using std::chrono::seconds;
@@ -348,7 +340,7 @@ Async<DevicePoll> ProviderClient::pollDevice(std::string device_code) {
     out.login = std::move(proved);
     co_return out;
   }
-  const auto code = memberOf(said.body, "error");
+  const auto code = textOf(said.body, "error");
   out.slow_down = code == "slow_down";
   out.pending = out.slow_down || code == "authorization_pending";
   if (out.pending) co_return out;

@@ -77,15 +77,17 @@ bool hasNextPassword(const inventory::Cluster& cluster, const inventory::Node& n
   return credential != cluster.credentials.end() && credential->second.rotate_to.declared();
 }
 
-Result<std::vector<BmcRotation>> rotationsOf(Change& change) {
+Result<std::vector<BmcRotation>> rotationsOf(const inventory::Cluster& cluster,
+                                             lifecycle::Store& store,
+                                             const std::vector<NodeName>& nodes) {
   std::vector<BmcRotation> out;
-  for (const auto& node : change.nodes) {
-    if (!hasNextPassword(change.cluster(), *change.cluster().findNode(node)))
+  for (const auto& node : nodes) {
+    if (!hasNextPassword(cluster, *cluster.findNode(node)))
       return fail(ErrorCode::NotFound,
                   fmt::format("no next password is declared for the BMC of {}; add rotate_to: "
                               "{{file: …}} to its credential. Nothing was done",
                               node.str()));
-    TRY(memory, bmc::remembered(change.cluster(), change.controller().store(), node));
+    TRY(memory, bmc::remembered(cluster, store, node));
     out.push_back({node, memory.rotation});
   }
   return out;
@@ -110,14 +112,17 @@ Result<std::vector<BmcIdentity>> bmcIdentities(const Options& options, const std
 }
 
 Result<std::vector<BmcRotation>> bmcRotations(const Options& options, const std::string& nodes) {
-  TRY(change, open(options, nodes));
-  return rotationsOf(change);
+  // It is only looked: no lock, which a run would have to make room for.
+  TRY(live, effectiveCluster(options));
+  TRY(selected, selectedNodes(live->cluster(), nodes));
+  TRY(store, openStoreForWriting(options));
+  return rotationsOf(live->cluster(), *store, selected);
 }
 
 Result<BmcChangeReport> rotateBmcPasswords(const Options& options, const std::string& nodes,
                                            const BmcChanged& changed) {
   TRY(change, open(options, nodes));
-  TRY_OK(rotationsOf(change));
+  TRY_OK(rotationsOf(change.cluster(), change.controller().store(), change.nodes));
   TRY_OK(refuseBusyNodes(change));
   auto& bmcs = change.controller().bmcs();
   return changeAll(
@@ -127,11 +132,13 @@ Result<BmcChangeReport> rotateBmcPasswords(const Options& options, const std::st
 
 Result<std::vector<BmcCertificateSigner>> bmcCertificateSigners(const Options& options,
                                                                 const std::string& nodes) {
-  TRY(change, open(options, nodes));
+  TRY(live, effectiveCluster(options));
+  const auto& cluster = live->cluster();
+  TRY(selected, selectedNodes(cluster, nodes));
   std::vector<BmcCertificateSigner> out;
-  for (const auto& name : change.nodes) {
-    const auto& node = *change.cluster().findNode(name);
-    const auto& signer = change.cluster().profileOf(node).bmc_certificate;
+  for (const auto& name : selected) {
+    const auto& node = *cluster.findNode(name);
+    const auto& signer = cluster.profileOf(node).bmc_certificate;
     out.push_back({name, node.bmc.url, signer ? signer->sign.front() : std::string()});
   }
   return out;

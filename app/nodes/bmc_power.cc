@@ -296,7 +296,8 @@ Result<PowerResult> switchPower(const Machine& machine, const PowerRequest& requ
   return done;
 }
 
-/// A session beside a server, without the lock of the state folder.
+/// A session without the lock of the state folder: beside a server, and for who only looks, so that
+/// no run has to pause for a glance at a BMC.
 Result<std::unique_ptr<Session>> openBeside(const Options& options, const NodeName& node) {
   TRY(live, effectiveCluster(options));
   TRY_OK(requireNode(live->cluster(), node.str()));
@@ -356,6 +357,10 @@ Result<void> mayPowerNode(lifecycle::Store& store, const inventory::Cluster& clu
 Result<PowerResult> powerNode(const Options& options, const PowerRequest& request,
                               const std::function<void(const std::string&)>& notice) {
   TRY_OK(requireReason(request));
+  if (!acts(request)) {
+    TRY(session, openBeside(options, request.node));
+    return switchPower({*session, request.node, actorText(options)}, request, notice);
+  }
   TRY(locked, openFor(options, request.node));
   return switchPower({*locked.session, request.node, actorText(options)}, request, notice);
 }
@@ -464,6 +469,25 @@ Result<std::vector<bmc::VirtualMedium>> changeMedia(const Machine& machine,
   return controller.run(bmc.virtualMedia());
 }
 
+/// What `work` does by the node's BMC, and logs out there.
+template <class T>
+Result<T> withBmc(const Options& options, const NodeName& node, bool is_beside,
+                  const std::function<Result<T>(const Machine&)>& work) {
+  std::optional<LockedSession> locked;
+  std::unique_ptr<Session> beside;
+  if (is_beside) {
+    TRY(opened, openBeside(options, node));
+    beside = std::move(opened);
+  } else {
+    TRY(opened, openFor(options, node));
+    locked = std::move(opened);
+  }
+  auto& session = beside ? *beside : *locked->session;
+  auto done = work({session, node, actorText(options)});
+  (void)session.controller->run(session.controller->bmcs().close());
+  return done;
+}
+
 Result<bool> switchLed(const Machine& machine, std::optional<bool> on) {
   auto& controller = *machine.session.controller;
   auto& bmc = controller.bmcs().at(machine.node);
@@ -476,10 +500,9 @@ Result<bool> switchLed(const Machine& machine, std::optional<bool> on) {
 }  // namespace
 
 Result<BootOrderResult> bootOrder(const Options& options, const BootOrderRequest& request) {
-  TRY(locked, openFor(options, request.node));
-  auto done = putFirst({*locked.session, request.node, actorText(options)}, request);
-  (void)locked.session->controller->run(locked.session->controller->bmcs().close());
-  return done;
+  return withBmc<BootOrderResult>(
+      options, request.node, request.first.empty(),
+      [&](const Machine& machine) { return putFirst(machine, request); });
 }
 
 Result<void> checkMediaUrl(std::string_view url) {
@@ -508,18 +531,15 @@ Result<void> checkMediaUrl(std::string_view url) {
 Result<std::vector<bmc::VirtualMedium>> virtualMedia(const Options& options,
                                                      const MediaRequest& request) {
   if (!request.insert.empty()) TRY_OK(checkMediaUrl(request.insert));
-  TRY(locked, openFor(options, request.node));
-  auto done = changeMedia({*locked.session, request.node, actorText(options)}, request);
-  (void)locked.session->controller->run(locked.session->controller->bmcs().close());
-  return done;
+  return withBmc<std::vector<bmc::VirtualMedium>>(
+      options, request.node, request.insert.empty() && !request.eject,
+      [&](const Machine& machine) { return changeMedia(machine, request); });
 }
 
 Result<bool> locateNode(const Options& options, const NodeName& node, std::optional<bool> on) {
   // It disturbs nobody's work, and is asked for beside a monitor.
-  TRY(session, openBeside(options, node));
-  auto done = switchLed({*session, node, actorText(options)}, on);
-  (void)session->controller->run(session->controller->bmcs().close());
-  return done;
+  return withBmc<bool>(options, node, true,
+                       [&](const Machine& machine) { return switchLed(machine, on); });
 }
 
 Result<void> setBootDevice(const Options& options, const BootRequest& request) {

@@ -40,6 +40,8 @@ struct SiteStatus {
   /// Of runs that an admin let begin against the inventory, a line each, until somebody
   /// acknowledges it. Filled by SiteClient.
   std::vector<std::string> overrides;
+  /// What is wrong with a server's access file, for an admin whom that server answers.
+  std::vector<std::string> access_problems;
   bool several_controllers = false;
   /// Of several hosts, the one that serves the site; nothing: none has yet.
   Result<std::optional<lifecycle::Leader>> leader = std::optional<lifecycle::Leader>();

@@ -10,6 +10,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 namespace muster::app {
 
 using namespace lifecycle;
@@ -91,42 +93,37 @@ Result<void> decide(RunRows& rows, const inventory::Cluster& cluster, const std:
   return {};
 }
 
-namespace {
-
-/// Strikes out what was said with tokens that count no more. Answers why, one line each.
-std::vector<std::string> strikeOut(Run& run, const RevokedTokens& tokens) {
-  std::vector<std::string> out;
-  const auto strike = [&](auto& each, const char* what) {
-    if (!each.void_because.empty() || each.plan_hash != run.plan_hash) return;
-    each.void_because = tokens.whyVoid(each.by);
-    if (!each.void_because.empty())
-      out.push_back(fmt::format("the {} of {} counts no more: {}", what, each.by.principal,
-                                each.void_because));
-  };
-  for (auto& each : run.approvals) strike(each, each.confirmation ? "confirmation" : "approval");
-  for (auto& each : run.overrides) strike(each, "override");
-  return out;
-}
-
-}  // namespace
-
 Result<bool> isStillAgreed(RunRows& rows, Store& store, const Run& run) {
-  if (run.approvals.empty() && run.overrides.empty()) return true;
+  if (run.approvals.empty() && run.overrides.empty() && !RevokedTokens::mayKnow(run.asked_by))
+    return true;
   TRY(tokens, RevokedTokens::read(store));
   auto struck = run;
-  const auto why = strikeOut(struck, tokens);
-  if (why.empty()) return true;
+  auto why = tokens.strikeOut(struck);
+  // What has begun goes on, and who resumes it answers for it.
+  const auto void_author = run.begun ? std::string() : tokens.whyVoid(run.asked_by);
+  if (why.empty() && void_author.empty()) return true;
+  if (!void_author.empty()) {
+    struck.approvals_needed = std::max<std::size_t>(struck.approvals_needed, 1);
+    why.push_back(
+        fmt::format("its author counts no more: {}; somebody else has to look at the plan "
+                    "and agree (`muster run approve {}`), or end the run (`muster run "
+                    "cancel {}`)",
+                    void_author, run.id, run.id));
+  }
   if (isAgreed(struck)) {
+    if (struck.approvals == run.approvals && struck.overrides == run.overrides) return true;
     TRY_OK(changeRun(rows.store(), run.id, [&](Run row, std::string& note) -> Result<Run> {
-      strikeOut(row, tokens);
+      tokens.strikeOut(row);
       note = fmt::format("run {}: {}; enough others agree", run.id, fmt::join(why, "; "));
       return row;
     }));
     return true;
   }
   TRY_OK(rows.move(run.id, RunState::NeedsApproval, RunReason::ApprovalVoid,
-                   fmt::format("{}", fmt::join(why, "; ")),
-                   [&](Run& row) { strikeOut(row, tokens); }));
+                   fmt::format("{}", fmt::join(why, "; ")), [&](Run& row) {
+                     tokens.strikeOut(row);
+                     row.approvals_needed = struck.approvals_needed;
+                   }));
   return false;
 }
 

@@ -9,8 +9,9 @@ namespace muster::app {
 
 /// Of a planned run: whom it needs.
 Result<void> decide(RunRows& rows, const inventory::Cluster& cluster, const std::string& id);
-/// Whether what people have agreed with still counts. What does not is struck out, with why; where
-/// too little is left the run needs approval again.
+/// Whether what people have agreed with still counts, and who has asked for the run. What does not
+/// is struck out, with why; where too little is left the run needs approval again, and one whose
+/// author's token was revoked needs somebody else's. docs/adr/0351, 0366
 Result<bool> isStillAgreed(RunRows& rows, lifecycle::Store& store, const lifecycle::Run& run);
 /// The newest plan is agreed to: later rounds may disturb its nodes.
 void noteAgreement(lifecycle::Run& run);

@@ -4,12 +4,14 @@
 #include "app/runs/run_change.h"
 #include "app/site/actor.h"
 #include "app/site/effective_cluster.h"
+#include "app/site/revoked_tokens.h"
 #include "base/io/crypto.h"
 #include "base/printable.h"
 #include "inventory/parse/hostlist.h"
 #include "lifecycle/rollout/freeze.h"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 namespace muster::app {
@@ -57,6 +59,9 @@ Error refusal(ErrorCode code, RunRefusal why, const std::string& id, const std::
 }
 
 Error anotherPlan(const Run& run) {
+  if (run.plan_hash.empty())
+    return refusal(ErrorCode::Conflict, RunRefusal::OtherPlan, run.id,
+                   fmt::format("run {} has no plan", run.id));
   return refusal(ErrorCode::Conflict, RunRefusal::OtherPlan, run.id,
                  fmt::format("the plan of run {} is another one by now ({})", run.id,
                              run.plan_hash.substr(0, 12)));
@@ -65,10 +70,20 @@ Error anotherPlan(const Run& run) {
 /// A beginning that two plans share by chance once in billions of times.
 constexpr std::size_t kLeastHashDigits = 8;
 
-bool isPlanOf(const Run& run, const std::string& named) {
-  if (run.plan_hash.empty()) return false;
-  return named == run.plan_hash ||
-         (named.size() >= kLeastHashDigits && run.plan_hash.starts_with(named));
+/// Errors: Conflict (it is another one by now, or there is none), InvalidInput (no hash)
+Result<void> requirePlan(const Run& run, const std::string& named) {
+  const bool is_it = named == run.plan_hash ||
+                     (named.size() >= kLeastHashDigits && run.plan_hash.starts_with(named));
+  if (is_it && !run.plan_hash.empty()) return {};
+  const bool is_hash =
+      named.size() >= kLeastHashDigits && std::ranges::all_of(named, [](unsigned char c) {
+        return std::isdigit(c) || (c >= 'a' && c <= 'f');
+      });
+  if (is_hash || run.plan_hash.empty()) return fail(anotherPlan(run));
+  return fail(refusal(ErrorCode::InvalidInput, RunRefusal::OtherPlan, run.id,
+                      fmt::format("\"{}\" is no hash of a plan: a plan is named by its hash, or by "
+                                  "the first {} digits of it (0-9, a-f) or more",
+                                  printable(named.substr(0, kMaxIdBytes)), kLeastHashDigits)));
 }
 
 /// A change that a person asks for: at once, or by an order to whoever works on it.
@@ -98,7 +113,7 @@ Result<Run> saidYes(Run run, const std::string& plan, const RunActor& actor, boo
   if (run.state != RunState::NeedsApproval)
     return fail(ErrorCode::Conflict,
                 fmt::format("run {} is {}: it waits for no approval", run.id, toString(run.state)));
-  if (!isPlanOf(run, plan)) return fail(anotherPlan(run));
+  TRY_OK(requirePlan(run, plan));
   RunApproval yes{actor, now, run.plan_hash, confirmation};
   const bool known =
       std::any_of(run.approvals.begin(), run.approvals.end(), [&yes](const RunApproval& earlier) {
@@ -274,6 +289,23 @@ Result<Run> readRun(RunStore& runs, const std::string& id) {
                                                id.substr(0, kMaxIdBytes)));
 }
 
+Result<void> markVoidWords(Store& store, std::vector<Run>& runs) {
+  const auto is_asked_of = [](const Run& run) {
+    return !run.begun && !isEnd(run.state) && !(run.approvals.empty() && run.overrides.empty());
+  };
+  if (std::ranges::none_of(runs, is_asked_of)) return {};
+  TRY(tokens, RevokedTokens::read(store));
+  for (auto& run : runs)
+    if (is_asked_of(run)) tokens.strikeOut(run);
+  return {};
+}
+
+Result<Run> withVoidWords(Store& store, Run run) {
+  std::vector<Run> one{std::move(run)};
+  TRY_OK(markVoidWords(store, one));
+  return std::move(one.front());
+}
+
 Result<RunEvents> followRun(RunStore& runs, Store& store, const std::string& id, std::int64_t after,
                             std::size_t limit) {
   RunEvents out;
@@ -356,7 +388,7 @@ Result<Run> overrideRun(RunStore& runs, const std::string& id, const std::string
       return fail(ErrorCode::Conflict,
                   fmt::format("run {} is {}: it waits for no approval and no window", run.id,
                               toString(run.state)));
-    if (!isPlanOf(run, plan_hash)) return fail(anotherPlan(run));
+    TRY_OK(requirePlan(run, plan_hash));
     run.overrides.push_back({actor, now, run.plan_hash, run.reason, reason, "", {}});
     note =
         fmt::format("run {}: OVERRIDE by {} ({}): plan {} begins though it is {} ({}); reason: {}",

@@ -53,6 +53,12 @@ Result<std::vector<lifecycle::Run>> listRuns(lifecycle::RunStore& runs,
 /// Errors: NotFound
 Result<lifecycle::Run> readRun(lifecycle::RunStore& runs, const std::string& id);
 
+/// Marks, in runs that were read and have not begun, what was said with tokens that are revoked by
+/// now: it counts no more when the run is to begin, and is shown so before. The rows stay as they
+/// are.
+Result<void> markVoidWords(lifecycle::Store& store, std::vector<lifecycle::Run>& runs);
+Result<lifecycle::Run> withVoidWords(lifecycle::Store& store, lifecycle::Run run);
+
 /// A part of what has happened in a run.
 struct RunEvents {
   lifecycle::Run run;                    ///< read before the events

@@ -5,6 +5,7 @@
 #include "app/plans/rollouts.h"
 #include "app/site/actor.h"
 #include "app/site/effective_cluster.h"
+#include "app/validation/gate_plan.h"
 
 namespace muster::app {
 
@@ -78,7 +79,8 @@ Result<lifecycle::RunStore*> EmbeddedSite::runStore() {
 Result<Run> EmbeddedSite::submitRun(const RunRequest& request) {
   if (!request.apply.nodes.empty()) {
     TRY(live, effectiveCluster(options_));
-    TRY_OK(selectedNodes(live->cluster(), request.apply.nodes));
+    TRY(selected, selectedNodes(live->cluster(), request.apply.nodes));
+    TRY_OK(requireGates(live->cluster(), selected, request.validate.gates));
   }
   if (request.kind == lifecycle::RunKind::Rollout && request.rollout.back) {
     TRY(store, openStoreForReading(options_));
@@ -89,24 +91,34 @@ Result<Run> EmbeddedSite::submitRun(const RunRequest& request) {
   return app::submitRun(*runs, request, localActor(), SystemClock().now());
 }
 
+Result<lifecycle::Store*> EmbeddedSite::readStore() {
+  if (!store_) {
+    TRY(opened, openStoreForReading(options_));
+    store_ = std::move(opened);
+  }
+  return store_.get();
+}
+
 Result<std::vector<Run>> EmbeddedSite::runs(const lifecycle::RunFilter& filter) {
   TRY(runs, runStore());
-  return listRuns(*runs, filter);
+  TRY(found, listRuns(*runs, filter));
+  TRY(store, readStore());
+  TRY_OK(markVoidWords(*store, found));
+  return std::move(found);
 }
 
 Result<Run> EmbeddedSite::run(const std::string& id) {
   TRY(runs, runStore());
-  return readRun(*runs, id);
+  TRY(found, readRun(*runs, id));
+  TRY(store, readStore());
+  return withVoidWords(*store, std::move(found));
 }
 
 Result<RunEvents> EmbeddedSite::followRun(const std::string& id, std::int64_t after,
                                           std::size_t limit) {
   TRY(runs, runStore());
-  if (!store_) {
-    TRY(opened, openStoreForReading(options_));
-    store_ = std::move(opened);
-  }
-  return app::followRun(*runs, *store_, id, after, limit);
+  TRY(store, readStore());
+  return app::followRun(*runs, *store, id, after, limit);
 }
 
 Result<std::optional<lifecycle::Plan>> EmbeddedSite::planOfRun(const std::string& id) {

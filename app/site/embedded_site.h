@@ -47,11 +47,12 @@ class EmbeddedSite final : public SiteClient {
 
  private:
   Result<lifecycle::RunStore*> runStore();
+  Result<lifecycle::Store*> readStore();
 
   const Options options_;
   std::optional<StatusReader> status_;
   std::unique_ptr<lifecycle::RunStore> runs_;
-  std::unique_ptr<lifecycle::Store> store_;  ///< of followRun
+  std::unique_ptr<lifecycle::Store> store_;  ///< of readStore
 };
 
 }  // namespace muster::app

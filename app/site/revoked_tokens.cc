@@ -9,6 +9,7 @@
 namespace muster::app {
 namespace {
 
+constexpr std::string_view kLoginWay = "oidc";          ///< of who came by a provider
 constexpr std::string_view kTokenPrincipal = "token:";  ///< begins the principal of a token
 
 }  // namespace
@@ -35,6 +36,10 @@ std::string RevokedTokens::whyVoid(const lifecycle::RunActor& actor) const {
   const auto told = [&](const char* what) {
     return fmt::format("{} of {} {}", actor.principal, personOf(actor), what);
   };
+  // A login that has ended, or that its owner has ended, is forgotten; it was good when it was
+  // used.
+  if (actor.way == kLoginWay)
+    return revoked_ids_.contains(actor.token) ? told("was revoked") : std::string();
   if (!actor.token.empty()) {
     if (good_ids_.contains(actor.token)) return {};
     return told(revoked_ids_.contains(actor.token) ? "was revoked" : "is known no more");
@@ -43,6 +48,24 @@ std::string RevokedTokens::whyVoid(const lifecycle::RunActor& actor) const {
   return revoked_names_.contains(actor.principal.substr(kTokenPrincipal.size()))
              ? told("was revoked")
              : std::string();
+}
+
+bool RevokedTokens::mayKnow(const lifecycle::RunActor& actor) {
+  return !actor.token.empty() || actor.principal.starts_with(kTokenPrincipal);
+}
+
+std::vector<std::string> RevokedTokens::strikeOut(lifecycle::Run& run) const {
+  std::vector<std::string> out;
+  const auto strike = [&](auto& each, const char* what) {
+    if (!each.void_because.empty() || each.plan_hash != run.plan_hash) return;
+    each.void_because = whyVoid(each.by);
+    if (!each.void_because.empty())
+      out.push_back(fmt::format("the {} of {} counts no more: {}", what, each.by.principal,
+                                each.void_because));
+  };
+  for (auto& each : run.approvals) strike(each, each.confirmation ? "confirmation" : "approval");
+  for (auto& each : run.overrides) strike(each, "override");
+  return out;
 }
 
 }  // namespace muster::app

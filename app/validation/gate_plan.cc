@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/validation/gate_plan.h"
 
+#include "base/printable.h"
 #include "inventory/model/gates.h"
 #include "inventory/model/profile.h"
 
@@ -35,9 +36,10 @@ Result<std::set<FacetName>> gatesOf(const inventory::Cluster& cluster,
   std::set<FacetName> out;
   for (const auto& gate : wanted) {
     if (!declared.contains(gate))
-      return fail(ErrorCode::NotFound,
-                  fmt::format("no profile of these nodes has a gate {}; they have {}", gate,
-                              fmt::join(declared, ", ")));
+      return fail(
+          ErrorCode::NotFound,
+          fmt::format("no profile of these nodes has a gate {}; they have {}", printable(gate),
+                      declared.empty() ? "none" : fmt::format("{}", fmt::join(declared, ", "))));
     out.insert(FacetName(std::string(kGatePrefix) + gate));
   }
   if (wanted.empty())
@@ -45,6 +47,14 @@ Result<std::set<FacetName>> gatesOf(const inventory::Cluster& cluster,
   if (out.empty())
     return fail(ErrorCode::InvalidInput, "the profiles of these nodes have no gates");
   return out;
+}
+
+Result<void> requireGates(const inventory::Cluster& cluster, const std::vector<NodeName>& nodes,
+                          const std::vector<std::string>& wanted) {
+  if (wanted.empty()) return {};
+  if (const auto gates = gatesOf(cluster, nodes, wanted); !gates)
+    return fail(ErrorCode::InvalidInput, gates.error().text() + "; nothing was done");
+  return {};
 }
 
 Result<void> onlyGates(const lifecycle::Plan& plan) {

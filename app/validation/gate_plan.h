@@ -21,6 +21,10 @@ bool hasGate(const inventory::Cluster& cluster, const NodeName& node, const Face
 Result<std::set<FacetName>> gatesOf(const inventory::Cluster& cluster,
                                     const std::vector<NodeName>& nodes,
                                     const std::vector<std::string>& wanted);
+/// Whether the profiles of these nodes have all of these gates, before a run is asked for. Errors:
+/// InvalidInput
+Result<void> requireGates(const inventory::Cluster& cluster, const std::vector<NodeName>& nodes,
+                          const std::vector<std::string>& wanted);
 /// Only gates, and what goes with them: leaving and joining the pool, and the certificate. Errors:
 /// Conflict (anything else is apply's)
 Result<void> onlyGates(const lifecycle::Plan& plan);

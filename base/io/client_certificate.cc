@@ -136,14 +136,16 @@ bool isForClients(X509* leaf) {
          (X509_get_extended_key_usage(leaf) & XKU_SSL_CLIENT) != 0;
 }
 
-/// Whether the authority that the file names is revoked, its file decides and nobody's list: above
-/// one that is believed by itself there may be none that is known here.
+/// Whether the authority that the file names is revoked, its file decides: above one that is
+/// believed by itself there may be nobody that is known here, and then a list of whoever is above,
+/// which lies in the same file, cannot be verified. One that says "revoked" is believed all the
+/// same.
 int needNoListOfTheAnchor(int fine, X509_STORE_CTX* context) {
   const int error = X509_STORE_CTX_get_error(context);
   const auto* chain = X509_STORE_CTX_get0_chain(context);
   const bool is_anchor = X509_STORE_CTX_get_error_depth(context) > 0 &&
                          X509_STORE_CTX_get_error_depth(context) == sk_X509_num(chain) - 1;
-  if (fine == 1 || error != X509_V_ERR_UNABLE_TO_GET_CRL || !is_anchor) return fine;
+  if (fine == 1 || faultOf(error) != CertificateFault::RevocationUnknown || !is_anchor) return fine;
   X509_STORE_CTX_set_error(context, X509_V_OK);
   return 1;
 }

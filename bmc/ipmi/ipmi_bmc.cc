@@ -4,6 +4,7 @@
 #include "base/async/poll.h"
 #include "bmc/ipmi/ipmitool_errors.h"
 #include "bmc/readiness.h"
+#include "bmc/withheld_words.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -272,9 +273,10 @@ class IpmiBmc final : public Bmc {
       co_return fail(row->code,
                      fmt::format("{}: {} ({})", address(), row->means, fmt::join(words, " ")));
     }
-    co_return fail(
-        ErrorCode::Unavailable,
-        fmt::format("{}: {}", address(), lastLine(ended.err.empty() ? ended.out : ended.err)));
+    WithheldWords withheld;
+    withheld.add(password);
+    const auto last = withheld.without(lastLine(ended.err.empty() ? ended.out : ended.err));
+    co_return fail(ErrorCode::Unavailable, fmt::format("{}: {}", address(), last));
   }
 
   IpmiOptions options_;

@@ -15,13 +15,9 @@ constexpr std::size_t kMaxAccounts = 64;
 constexpr auto kShownLimit = 90s;  ///< for a web server to take its new certificate
 constexpr auto kShownPoll = 3s;
 
-/// The service's words, unless they repeat the secret.
-std::string wordsWithout(const Secret& secret, const RedfishReply& reply) {
+std::string wordsOf(const RedfishReply& reply) {
   auto words = serviceMessage(reply.body);
-  if (words.empty()) return fmt::format("status {}", reply.status);
-  return words.find(secret.reveal()) == std::string::npos
-             ? words
-             : fmt::format("status {}; its message repeats the password", reply.status);
+  return words.empty() ? fmt::format("status {}", reply.status) : words;
 }
 
 }  // namespace
@@ -71,7 +67,7 @@ Async<void> RedfishAccounts::changePassword(std::string account, Secret next) {
   Json body = Json::object();
   body["Password"] = next.reveal();
   auto answer = co_await resources_.session().patchOnce(account, std::move(body), now.etag());
-  std::string words = answer ? wordsWithout(next, *answer) : answer.error().str();
+  std::string words = answer ? wordsOf(*answer) : answer.error().str();
   if (answer && answer->status >= 400 &&
       answer->status < 500) {  // refused as a whole: it is as it was
     CO_TRY_OK(trust.setRotation(user, next, Rotation::None));

@@ -25,10 +25,12 @@ Async<void> RedfishConnections::ensureTrust() {
 
 Async<RedfishReply> RedfishConnections::exchange(RedfishCall call, std::string token) {
   CO_TRY_OK(co_await ensureTrust());
-  CO_TRY(url, urlOfLink(base_url_, call.path));
+  withheld_.addToken(token);
+  const auto url = urlOfLink(base_url_, call.path);
+  if (!url) co_return fail(withheld_.without(url.error()));  // it shows the link
   if (call.method != "GET") ++writes_;
   io::HttpRequest request{.method = call.method,
-                          .url = url,
+                          .url = *url,
                           .headers = call.headers,
                           .body = std::move(call.body),
                           .attachment = std::move(call.image),
@@ -52,14 +54,19 @@ Async<RedfishReply> RedfishConnections::exchange(RedfishCall call, std::string t
       request.headers.erase("Accept-Encoding");  // NOLINT(bugprone-use-after-move): not the last
       continue;
     }
-    if (response)
-      co_return RedfishReply{response->status, std::move(response->headers),
-                             parseLenient(response->body), response->body.size()};
+    if (response) co_return replyOf(*std::move(response));
     if (response.error().code() != ErrorCode::Unavailable || attempt >= attempts)
       co_return fail(std::move(response.error()));
     auto pause = clock_.sleep(kReconnectPause);  // HPE resets reused connections
     co_await std::move(pause);
   }
+}
+
+RedfishReply RedfishConnections::replyOf(io::HttpResponse response) const {
+  RedfishReply reply{response.status, std::move(response.headers), parseLenient(response.body),
+                     response.body.size()};
+  withheld_.takeOutOf(reply.body, !reply.ok());
+  return reply;
 }
 
 /// After its own BMC's rate limit, a permit among the requests to all. Only what tells of load
@@ -109,6 +116,7 @@ Async<void> RedfishConnections::stream(std::string path, std::string last_event_
                                        std::string token,
                                        std::function<Result<void>(std::string_view)> sink) {
   CO_TRY_OK(co_await ensureTrust());
+  withheld_.addToken(token);
   CO_TRY(url, urlOfLink(base_url_, path));
   io::HttpRequest request{.url = url, .timeout = kEventSilence};
   request.headers = {{"Accept", "text/event-stream"},
@@ -121,8 +129,7 @@ Async<void> RedfishConnections::stream(std::string path, std::string last_event_
   auto client = takeClient(true);
   auto response = co_await client->fetch(std::move(request), std::move(sink));
   if (!response) co_return fail(evaluated(*client, std::move(response.error())));
-  const RedfishReply reply{response->status, std::move(response->headers),
-                           parseLenient(response->body)};
+  const auto reply = replyOf(*std::move(response));
   if (!reply.ok()) co_return fail(errorOf(reply, "GET " + path));
   co_return Result<void>();
 }

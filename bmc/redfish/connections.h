@@ -7,6 +7,7 @@
 #include "bmc/redfish/connection_trust.h"
 #include "bmc/redfish/multipart.h"
 #include "bmc/redfish/reply.h"
+#include "bmc/withheld_words.h"
 #include "lifecycle/executor/adaptive_semaphore.h"
 
 #include <functional>
@@ -45,12 +46,15 @@ class RedfishConnections {
         trust_(trust),
         rate_limiter_(clock) {}
 
-  /// Any status is an answer. `token`: "" for none.
+  /// Any status is an answer. `token`: "" for none. What the service says in words comes without
+  /// the token and without what withheld() has.
   Async<RedfishReply> exchange(RedfishCall call, std::string token);
   /// A long answer in pieces, on a connection of its own that needs no permit. Any status but 2xx
   /// is an Error.
   Async<void> stream(std::string path, std::string last_event_id, std::string token,
                      std::function<Result<void>(std::string_view)> sink);
+  /// Of this BMC: what must not come back in its words.
+  WithheldWords& withheld() { return withheld_; }
   /// The next request makes a new one.
   void forget() { idle_.clear(); }
   /// Requests so far that may have changed something.
@@ -62,6 +66,7 @@ class RedfishConnections {
                                          lifecycle::AdaptiveSemaphore* permits);
   Async<io::HttpResponse> sendOnce(io::HttpRequest request, bool fresh);
   Error evaluated(io::HttpClient& client, Error error);
+  RedfishReply replyOf(io::HttpResponse response) const;
   std::unique_ptr<io::HttpClient> takeClient(bool fresh);
 
   std::string base_url_;
@@ -69,6 +74,7 @@ class RedfishConnections {
   Clock& clock_;
   ConnectionTrust& trust_;
   RateLimiter rate_limiter_;
+  WithheldWords withheld_;
   std::uint64_t writes_ = 0;
   std::vector<std::unique_ptr<io::HttpClient>> idle_;
 };

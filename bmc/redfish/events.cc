@@ -140,12 +140,14 @@ Async<EventStreamPosition> RedfishEvents::listen(EventStreamPosition from,
   EventReader reader;
   bool stands = false;
   std::function<Result<void>(std::string_view)> sink =
-      [&reader, &stands, &opened, &told](std::string_view piece) -> Result<void> {
+      [this, &reader, &stands, &opened, &told](std::string_view piece) -> Result<void> {
     if (!std::exchange(stands, true)) opened();
     TRY(events, reader.take(piece));
-    for (const auto& event : events)
-      if (auto entries = entriesOf(parseLenient(event.data)); !entries.empty())
-        told(std::move(entries));
+    for (const auto& event : events) {
+      auto body = parseLenient(event.data);
+      resources_.session().withhold(body);
+      if (auto entries = entriesOf(body); !entries.empty()) told(std::move(entries));
+    }
     return {};
   };
   auto ended = co_await resources_.session().stream(uri, from.last_id, std::move(sink));

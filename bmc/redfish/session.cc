@@ -19,6 +19,17 @@ RedfishSession::Options trimmed(RedfishSession::Options options) {
   return options;
 }
 
+/// Whoever reads it: what was read is withheld from the BMC's words.
+std::function<Result<Secret>()> noting(std::function<Result<Secret>()> read,
+                                       WithheldWords& withheld) {
+  if (!read) return read;
+  return [read = std::move(read), &withheld]() -> Result<Secret> {
+    TRY(secret, read());
+    withheld.add(secret);
+    return std::move(secret);
+  };
+}
+
 }  // namespace
 
 RedfishSession::RedfishSession(Options options, lifecycle::Store& store, Clock& clock,
@@ -31,7 +42,9 @@ RedfishSession::RedfishSession(Options options, lifecycle::Store& store, Clock& 
              journal ? *journal : *own_journal_, std::move(make_client)),
       connections_(options_.base_url, {options_.requests, options_.uploads, options_.rank}, clock,
                    trust_),
-      login_(options_.base_url, {options_.username, options_.password, options_.next_password},
+      login_(options_.base_url,
+             {options_.username, noting(options_.password, connections_.withheld()),
+              noting(options_.next_password, connections_.withheld())},
              memory_, journal ? *journal : *own_journal_, clock, connections_) {}
 
 Async<RedfishReply> RedfishSession::get(std::string path, std::chrono::milliseconds timeout,

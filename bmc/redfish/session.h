@@ -82,10 +82,13 @@ class RedfishSession {
   /// which password holds.
   Async<RedfishReply> patchOnce(std::string path, Json body, std::string etag);
 
+  /// Of what came by `stream`: its words without this session's secrets.
+  void withhold(Json& event) { connections_.withheld().takeOutOf(event, false); }
+
   const std::string& username() const { return options_.username; }
   TrustMemory& trust() { return memory_; }
   bool hasNextPassword() const { return static_cast<bool>(options_.next_password); }
-  Result<Secret> nextPassword() const { return options_.next_password(); }
+  Result<Secret> nextPassword() const { return login_.account().next_password(); }
   /// Whether the last login was with the next password.
   bool usesNextPassword() const { return login_.usesNextPassword(); }
   /// Drops the token, and every connection: the next request begins anew.

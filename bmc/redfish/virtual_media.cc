@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bmc/redfish/virtual_media.h"
 
+#include "bmc/withheld_words.h"
+
 #include <algorithm>
 
 namespace muster::bmc {
@@ -53,8 +55,8 @@ bool hasWord(std::string_view words, std::string_view word) {
 }
 
 VirtualMedium mediumOf(const std::string& uri, const Json& drive) {
-  return {lastSegment(uri), isInserted(drive) ? textAt(drive, "Image") : "", isInserted(drive),
-          takesCd(drive) ? BootTarget::Cd : BootTarget::Usb};
+  return {lastSegment(uri), isInserted(drive) ? imageWithoutSecrets(textAt(drive, "Image")) : "",
+          isInserted(drive), takesCd(drive) ? BootTarget::Cd : BootTarget::Usb};
 }
 
 }  // namespace

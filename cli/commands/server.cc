@@ -4,11 +4,13 @@
 #include "app/controller/monitor_run.h"
 #include "app/controller/service_notify.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "cli/view/console_progress.h"
 
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <iostream>
 #include <thread>
 
@@ -108,7 +110,12 @@ int server(const app::Options& options, const ServerArgs& args) {
     app::requestReload();
     reload_asked = true;
   });
-  auto started = api::ApiServer::start(options, args.api);
+  auto api_options = args.api;
+  // Not by std::cerr, which another thread writes to: systemd's journal and a terminal have it.
+  api_options.notice = [](const std::string& text) {
+    std::fputs(("muster server: " + printable(text) + "\n").c_str(), stderr);
+  };
+  auto started = api::ApiServer::start(options, api_options);
   if (!started) return report(started.error());
   auto& api = **started;
   std::cout << fmt::format("muster server: answers on {}{}\n", api.socket().string(),

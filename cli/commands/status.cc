@@ -45,6 +45,7 @@ std::string monitorText(const app::SiteStatus& site) {
 std::string overridesText(const app::SiteStatus& site) {
   std::string out;
   for (const auto& line : site.overrides) out += fmt::format("OVERRIDE: {}\n", printable(line));
+  for (const auto& line : site.access_problems) out += fmt::format("ACCESS: {}\n", printable(line));
   return out;
 }
 

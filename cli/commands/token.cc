@@ -40,6 +40,23 @@ Result<api::TokenRequest> requestOf(const TokenCreateArgs& args) {
   return api::TokenRequest{args.name, *role, std::move(scope), args.hours, args.owner};
 }
 
+/// A token that nobody could read is nobody's: it is revoked, and the name is free again.
+int printOnce(const app::Options& options, lifecycle::Store& store, const api::CreatedToken& made,
+              const std::string& text) {
+  std::cout << text << "\n" << std::flush;
+  if (std::cout) return kOk;
+  const auto revoked =
+      api::Tokens(store).revoke(made.token.id, app::actorText(options), SystemClock().now());
+  return report(Error(
+      ErrorCode::Unavailable,
+      fmt::format(
+          "the token could not be written to standard output (is it a full disk, or closed?), "
+          "and it is never shown again; {}",
+          revoked ? fmt::format("{} is revoked: create it anew", made.token.id)
+                  : fmt::format("it could not be revoked either: muster token revoke {} ({})",
+                                made.token.id, revoked.error().str()))));
+}
+
 }  // namespace
 
 int tokenCreate(const app::Options& options, const TokenCreateArgs& args) {
@@ -53,15 +70,13 @@ int tokenCreate(const app::Options& options, const TokenCreateArgs& args) {
   if (options.json) {
     auto out = api::toJson(made->token);
     out["token"] = made->secret;
-    std::cout << jsonText(out, 2) << "\n";
-    return kOk;
+    return printOnce(options, **store, *made, jsonText(out, 2));
   }
   std::cerr << fmt::format("{} ({}) of {}: {}, {}, until {}. It is not shown again:\n",
                            made->token.name, made->token.id, made->token.owner,
                            toString(made->token.role), scopeText(made->token.scope),
                            muster::toString(made->token.expires_at));
-  std::cout << made->secret << "\n";
-  return kOk;
+  return printOnce(options, **store, *made, made->secret);
 }
 
 int tokenList(const app::Options& options) {

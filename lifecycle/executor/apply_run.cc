@@ -114,9 +114,15 @@ Task<std::string> ApplyRun::claimSubject(Subject subject) {
       facts ? changedFacts(plan_, subject, *facts) : std::vector<std::string>{facts.error().str()};
   if (!moved.empty() || !intents) {
     co_await claims_.release(subject);
-    co_return fmt::format("{} has worked on {} since the plan was made ({}); plan again",
-                          claim->taken_from, subject.str(),
-                          moved.empty() ? intents.error().str() : moved.front());
+    // Whether the last holder did it, and whether before or after the plan, nobody has written
+    // down.
+    co_return moved.empty()
+        ? fmt::format("what {} has begun on {} could not be read: {}", claim->taken_from,
+                      subject.str(), intents.error().str())
+        : fmt::format(
+              "{} is not as the plan has it any more: {} (before this run {} held it last); "
+              "plan again",
+              subject.str(), moved.front(), claim->taken_from);
   }
   std::erase_if(open_, [&subject](const auto& entry) {
     return entry.second.action.facet.subject == subject;

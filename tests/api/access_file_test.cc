@@ -16,9 +16,27 @@ namespace {
 
 using ::testing::HasSubstr;
 
+/// All of it must be right.
 Result<AccessTable> parse(std::string_view text) {
-  Diagnostics problems;
-  return AccessTable::parse(text, "access.conf", problems);
+  auto out = AccessTable::parse(text, "access.conf");
+  if (!out.problems().empty()) return fail(ErrorCode::InvalidInput, out.problems().front());
+  return out;
+}
+
+io::CertificateNames certificate(const std::string& common_name,
+                                 std::vector<std::string> organizations = {}) {
+  io::CertificateNames out;
+  out.common_name = common_name;
+  out.organizations = std::move(organizations);
+  return out;
+}
+
+/// How somebody is answered: the role, "nobody", or where the row is that is wrong.
+std::string answered(const Result<Identity>& who) {
+  if (who) return std::string(toString(who->role));
+  if (who.error().code() == ErrorCode::NotFound) return "nobody";
+  const auto text = who.error().str();
+  return text.substr(0, text.find(": "));
 }
 
 io::PeerCredentials peer(uid_t uid, gid_t gid, std::vector<gid_t> groups = {}) {
@@ -100,6 +118,103 @@ TEST(AccessFile, namesTheLineThatIsWrongOfOtherWays) {
   expect("person anna anna2", "cert:COMMON-NAME or oidc:NAME");
   expect("person \"a b\" cert:a", "a row is: person");
   expect("person anna cert:a\nperson ben cert:a", "somebody's already");
+}
+
+constexpr std::string_view kGood =
+    "client-ca /ca\ncertificate cn=anna viewer\ncertificate o=HPC operator\n"
+    "oidc issuer=https://sso client-id=m name=n\noidc-user anna viewer\noidc-group hpc operator\n"
+    "user 60001 viewer\ngroup 60100 operator\n";
+
+/// Whom it is about is refused, and is not made what a later row would make of them.
+TEST(AccessFile, aRowThatIsWrongClosesWhatItIsAboutAndNothingElse) {
+  const auto with = [](std::string_view row) {
+    return AccessTable::parse(std::string(row) + "\n" + std::string(kGood), "access.conf");
+  };
+  const auto user = with("user 60001 veiwer");
+  ASSERT_EQ(user.problems().size(), 1u);
+  EXPECT_THAT(user.problems().front(), HasSubstr("access.conf:1:1: \"veiwer\" is no role"));
+  EXPECT_EQ(answered(user.identify(peer(60'001, 60'100))), "access.conf:1:1");
+  EXPECT_EQ(answered(user.identify(peer(60'002, 60'100))), "operator");
+  EXPECT_EQ(answered(user.identify(certificate("anna"))), "viewer");
+  EXPECT_EQ(answered(user.identify(OidcAccount{"i", "s", "anna", {"hpc"}})), "viewer");
+  EXPECT_EQ(answered(user.identify(peer(0, 0))), "admin") << "who corrects it needs no row";
+
+  const auto group = with("group 60100 operator pools=");
+  EXPECT_EQ(answered(group.identify(peer(60'001, 60'100))), "access.conf:1:1");
+  EXPECT_EQ(answered(group.identify(peer(60'001, 7))), "viewer");
+
+  const auto cert = with("certificate cn=anna o=HPC chief");
+  EXPECT_EQ(answered(cert.identify(certificate("anna", {"HPC"}))), "access.conf:1:1");
+  EXPECT_EQ(answered(cert.identify(certificate("anna"))), "viewer");
+  EXPECT_EQ(answered(cert.identify(certificate("ben", {"HPC"}))), "operator");
+  const auto wider = with("certificate o=HPC name=anna viewer");
+  EXPECT_EQ(answered(wider.identify(certificate("ben", {"HPC"}))), "access.conf:1:1")
+      << "a condition that cannot be read holds for everybody";
+  EXPECT_EQ(answered(wider.identify(certificate("anna"))), "viewer");
+
+  const auto login = with("oidc-group hpc chief");
+  EXPECT_EQ(answered(login.identify(OidcAccount{"i", "s", "ben", {"hpc"}})), "access.conf:1:1");
+  EXPECT_EQ(answered(login.identify(OidcAccount{"i", "s", "anna", {}})), "viewer");
+  EXPECT_EQ(answered(login.identify(certificate("anna"))), "viewer");
+}
+
+/// Of a row of which nobody knows whom it is about: it may be anybody whom no row above has named.
+TEST(AccessFile, aRowThatMayBeAboutAnybodyClosesWhatStandsBelowIt) {
+  for (const auto* row : {"usr 60001 viewer", "user \"anna viewer", "60001 operator"}) {
+    const auto table = AccessTable::parse(
+        "user 60009 approver\n" + std::string(row) + "\n" + std::string(kGood), "access.conf");
+    EXPECT_EQ(answered(table.identify(peer(60'009, 7))), "approver") << row;
+    EXPECT_EQ(answered(table.identify(peer(60'001, 7))), "access.conf:2:1") << row;
+    EXPECT_EQ(answered(table.identify(certificate("anna"))), "access.conf:2:1") << row;
+    EXPECT_EQ(answered(table.identify(OidcAccount{"i", "s", "anna", {}})), "access.conf:2:1");
+  }
+  // "user operator anna": the name is where the role should be.
+  const auto swapped =
+      AccessTable::parse("user operator 60001\n" + std::string(kGood), "access.conf");
+  EXPECT_EQ(answered(swapped.identify(peer(60'001, 60'100))), "access.conf:1:1");
+  EXPECT_EQ(answered(swapped.identify(certificate("anna"))), "viewer");
+  const auto no_one =
+      AccessTable::parse("certificate viewer\n" + std::string(kGood), "access.conf");
+  EXPECT_EQ(answered(no_one.identify(certificate("anna"))), "access.conf:1:1");
+  EXPECT_EQ(answered(no_one.identify(peer(60'001, 7))), "viewer");
+}
+
+TEST(AccessFile, aWrongRowOfAWayClosesThatWay) {
+  const auto with = [](std::string_view rows) {
+    return AccessTable::parse(std::string(kGood) + std::string(rows), "access.conf");
+  };
+  for (const auto* row : {"client-ca /b\n", "client-crl l\n", "client-crl\n"}) {
+    const auto table = with(row);
+    EXPECT_THAT(table.certificatesClosed(), HasSubstr("access.conf:9:1")) << row;
+    EXPECT_EQ(table.oidcClosed(), "") << row;
+  }
+  for (const auto* row : {"oidc issuer=https://b\n", "oidc\n"}) {
+    const auto table = with(row);
+    EXPECT_THAT(table.oidcClosed(), HasSubstr("access.conf:9:1")) << row;
+    EXPECT_EQ(table.certificatesClosed(), "") << row;
+  }
+  EXPECT_THAT(AccessTable::parse("certificate cn=a viewer\n", "f").certificatesClosed(),
+              HasSubstr("add a row client-ca"));
+  EXPECT_THAT(AccessTable::parse("oidc-user a viewer\n", "f").oidcClosed(),
+              HasSubstr("no provider"));
+  EXPECT_EQ(AccessTable::parse("usr a viewer\n", "f").problems().size(), 1u)
+      << "a row of no kind asks for no authority";
+}
+
+/// Approvals count persons: of whom nobody knows who it is, nobody is let in.
+TEST(AccessFile, aWrongRowOfAPersonClosesThatPersonsWays) {
+  const auto table = AccessTable::parse(
+      std::string(kGood) + "person \"a b\" cert:anna oidc:zoe\nperson ben cert:carl cert:anna\n",
+      "access.conf");
+  EXPECT_EQ(answered(table.identify(certificate("anna"))), "access.conf:9:1");
+  EXPECT_EQ(answered(table.identify(OidcAccount{"i", "s", "anna", {}})), "viewer");
+  EXPECT_EQ(answered(table.identify(OidcAccount{"i", "s", "zoe", {"hpc"}})), "access.conf:9:1");
+  EXPECT_EQ(answered(table.identify(certificate("carl", {"HPC"}))), "operator");
+  const auto unknown =
+      AccessTable::parse(std::string(kGood) + "person anna crt:anna\n", "access.conf");
+  EXPECT_NE(unknown.certificatesClosed(), "");
+  EXPECT_NE(unknown.oidcClosed(), "");
+  EXPECT_EQ(answered(unknown.identify(peer(60'001, 7))), "viewer");
 }
 
 /// What the pages show is what the file may hold.

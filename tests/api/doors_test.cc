@@ -272,6 +272,9 @@ TEST(ClientTrust, followsChainsDownFromWhatIsNamed) {
   EXPECT_EQ(fault(below, sub_list, shown(sub, "anna", false)), Fault::None);
   EXPECT_EQ(fault(below, sub_list, shown(sub, "gone")), Fault::Revoked);
   EXPECT_EQ(fault(below, root_list, shown(sub, "anna")), Fault::RevocationUnknown);
+  EXPECT_EQ(fault(below, root_list + sub_list, shown(sub, "anna")), Fault::None)
+      << "one file of all lists of the site";
+  EXPECT_EQ(fault(below, sub_list + root_list, shown(sub, "gone")), Fault::Revoked);
   EXPECT_EQ(fault(below, {}, shown(other, "anna")), Fault::Foreign) << "its sibling's";
   root.revoke("Sub");
   EXPECT_EQ(fault(top, text(root / "ca.crl") + sub_list, shown(sub, "anna")), Fault::Revoked);
@@ -285,6 +288,28 @@ TEST(ClientTrust, followsChainsDownFromWhatIsNamed) {
   EXPECT_EQ(fault(top, {}, cut), Fault::Unreadable);
   EXPECT_FALSE(io::ClientTrust::make("", {}));
   EXPECT_FALSE(io::ClientTrust::make(top, "-----BEGIN X509 CRL-----\nAAAA\n"));
+}
+
+/// One word too much in one row shut everybody out, and only the log said so.
+TEST_F(Certificates, ofOthersCountWhereARowIsWrongAndAnAdminIsTold) {
+  pki_.issue("ci", "/O=HPC Team/OU=ci/CN=pipeline 7");
+  const auto file = *io::readFile(site_ / "access.conf");
+  start("127.0.0.1:0");
+  EXPECT_TRUE(get("/site").json["access_problems"].empty());
+  const auto ci = "certificate ou=ci                 robot";
+  auto wrong = file;
+  wrong.replace(wrong.find(ci), std::string_view(ci).size(), "certificate ou=ci       robot robot");
+  site_.write("access.conf", wrong);
+  const auto refused = until(503, "ci");
+  EXPECT_THAT(refused.json["detail"].get<std::string>(), HasSubstr("access.conf:5:1"));
+  EXPECT_EQ(shows("anna").status, 200) << "another row is about her";
+  const auto told = get("/site").json["access_problems"];
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0].get<std::string>(), HasSubstr("access.conf:5:1"));
+  EXPECT_TRUE(shows("anna", "/api/v1/site").json["access_problems"].empty()) << "she is no admin";
+  site_.write("access.conf", file);
+  (void)until(200, "ci");
+  EXPECT_TRUE(get("/site").json["access_problems"].empty());
 }
 
 /// Nodes have certificates of the site's own authority, and are no people.

@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class ApiPower : public ApiSite {
  protected:
@@ -73,12 +74,60 @@ TEST_F(ApiPower, anOrderThatLosesWorkNamesTheMachineTwiceAndSaysWhy) {
   for (const auto* action : {"shutdown", "off", "restart", "ac-cycle", "nmi", "reset"}) {
     refused({{"action", action}, {"reason", "test"}});
     refused({{"action", action}, {"reason", "test"}, {"confirm_node", "gpu002"}});
-    EXPECT_THAT(refused({{"action", action}, {"confirm_node", "gpu001"}}), HasSubstr("reason"));
+    EXPECT_THAT(refused({{"action", action}, {"confirm_node", "gpu001"}}),
+                AllOf(HasSubstr(R"(\"reason\" is missing)"), Not(HasSubstr("--reason"))));
   }
   EXPECT_THAT(refused(order("explode")), HasSubstr("explode"));
   refused({{"reason", "test"}});
   EXPECT_EQ(post("/nodes/nothere/power", order("off")).status, 404);
   EXPECT_TRUE(bmc_.requests().empty()) << "no BMC was asked";
+}
+
+/// A client that did not see the answer asks again, of the server that runs by then.
+TEST_F(ApiPower, anOrderGivenAgainIsAnsweredWithWhatCameOfIt) {
+  start();
+  const Ask on{.method = "POST",
+               .target = "/api/v1/nodes/gpu001/power",
+               .headers = {"Content-Type: application/json", "Idempotency-Key: k1"},
+               .body = R"({"action": "on"})"};
+  ASSERT_EQ(ask(on).json["state"], "asking");
+  const auto done = outcome();
+  ASSERT_EQ(done.json["state"], "done") << done.body;
+  const auto requests = bmc_.requests().size();
+  EXPECT_EQ(ask(on).json["state"], "done");
+  server_.reset();
+  start();  // nothing is known but by the store
+  auto again = ask(on);
+  EXPECT_EQ(again.status, 202) << again.body;
+  EXPECT_EQ(again.json["state"], "done") << again.body;
+  EXPECT_EQ(again.json["power"], "on") << again.body;
+  EXPECT_EQ(get("/nodes/gpu001/power").json, done.json);
+  EXPECT_EQ(bmc_.requests().size(), requests) << "nothing is done again";
+  ASSERT_EQ(post("/nodes/gpu001/power", order("off")).status, 202);
+  EXPECT_EQ(outcome().json["state"], "done");
+  again = ask(on);
+  EXPECT_EQ(again.json["state"], "unknown") << again.body;
+  EXPECT_EQ(again.json["action"], "on");
+  EXPECT_THAT(again.json["text"].get<std::string>(), HasSubstr("another order was given"));
+}
+
+TEST_F(ApiPower, anOrderWhoseServerDiedIsUnknownAndNotAskingForEver) {
+  ASSERT_TRUE(site_.store()->putValue(
+      "api.power.gpu001",
+      R"({"state": "asking", "action": "off", "power": "", "text": "", "by": "anna",
+          "at": "2026-11-20T10:00:00Z", "asked_at": "2026-11-20T10:00:00Z"})"));
+  start();
+  const auto said = get("/nodes/gpu001/power");
+  EXPECT_EQ(said.json["state"], "unknown") << said.body;
+  EXPECT_EQ(said.json["action"], "off");
+  EXPECT_THAT(said.json["text"].get<std::string>(), HasSubstr("ended before it could say"));
+  const auto other = site_.store();
+  ASSERT_TRUE(other->signOn("bmc power of gpu001 at ctl2", std::chrono::minutes(5)));
+  ASSERT_TRUE(other->claim(lifecycle::Subject(NodeName("gpu001")))->ours);
+  EXPECT_EQ(get("/nodes/gpu001/power").json["state"], "asking") << "by another host";
+  ASSERT_TRUE(other->release(lifecycle::Subject(NodeName("gpu001"))));
+  ASSERT_EQ(post("/nodes/gpu001/power", order("off")).status, 202);
+  EXPECT_EQ(outcome().json["state"], "done");
 }
 
 TEST_F(ApiPower, aNodeThatMayRunJobsIsLeftAloneUnlessForced) {
@@ -87,6 +136,7 @@ TEST_F(ApiPower, aNodeThatMayRunJobsIsLeftAloneUnlessForced) {
   const auto said = post("/nodes/gpu001/power", order("off"));
   EXPECT_EQ(said.status, 409) << said.body;
   EXPECT_THAT(said.body, HasSubstr("may be running jobs"));
+  EXPECT_THAT(said.body, HasSubstr(R"(or add \"force\")")) << "as this order has it";
   EXPECT_TRUE(bmc_.requests().empty());
   auto forced = order("off");
   forced["force"] = true;
@@ -144,6 +194,8 @@ TEST_F(ApiPower, theInventorysApprovalsHoldAndAnOverrideIsAnAdminsAndLoud) {
   const auto refused = post("/nodes/gpu001/power", order("off"));
   EXPECT_EQ(refused.status, 403) << refused.body;
   EXPECT_THAT(refused.body, HasSubstr("asks for 1 approvals"));
+  EXPECT_THAT(refused.body, AllOf(HasSubstr(R"(or add \"override\")"), Not(HasSubstr("--override")),
+                                  HasSubstr("muster quarantine add gpu001 --reason")));
   auto over = order("off");
   over["override"] = true;
   const auto token = post("/tokens", {{"name", "op"}, {"role", "operator"}, {"owner", "otto"}});

@@ -342,6 +342,12 @@ TEST_P(SiteClientContract, runsOfEachKindAreAskedFor) {
   bad = erase;
   bad.erase.reason.clear();
   EXPECT_EQ(codeOf(site().submitRun(bad)), ErrorCode::InvalidInput);
+  std::string text(kSite);
+  const std::string pools = "pools:\n", profile = "pool: batch}";
+  text.insert(text.find(pools), "gates:\n  burn-in: {level: quick, groups: [host]}\n");
+  text.replace(text.find(profile), profile.size(), "gates: [burn-in], pool: batch}");
+  site_.write("cluster.yaml", text);
+  server_->reload();
   app::RunRequest gates{.kind = lifecycle::RunKind::Validate,
                         .apply = {"gpu[001-002]"},
                         .validate = {{"burn-in"}, true}};
@@ -350,6 +356,8 @@ TEST_P(SiteClientContract, runsOfEachKindAreAskedFor) {
   EXPECT_EQ(fourth->kind, lifecycle::RunKind::Validate);
   EXPECT_THAT(site().run(fourth->id)->validate.gates, ElementsAre("burn-in"));
   EXPECT_TRUE(site().run(fourth->id)->validate.synchronized_load);
+  gates.validate.gates = {"burn-in", "soak"};
+  EXPECT_EQ(codeOf(site().submitRun(gates)), ErrorCode::InvalidInput);
   gates.apply.nodes.clear();
   EXPECT_EQ(codeOf(site().submitRun(gates)), ErrorCode::InvalidInput);
   gates.apply.nodes = "gpu999";

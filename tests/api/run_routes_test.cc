@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs over the API: asked for, looked at, cancelled; who may say yes.
 #include "api/tokens.h"
+#include "app/site/embedded_site.h"
 #include "lifecycle/store/runs.h"
 #include "tests/api/api_site.h"
 
@@ -87,7 +88,11 @@ TEST_F(ApiRuns, anOverrideIsLoudUntilItIsAcknowledged) {
   EXPECT_EQ(post("/runs/" + id + "/acknowledge", nlohmann::json::object()).status, 409);
   needApproval(id, "h");
   EXPECT_EQ(post("/runs/" + id + "/override", {{"plan_hash", "old"}, {"reason", "fire"}}).status,
-            409);
+            400)
+      << "no hash";
+  EXPECT_EQ(
+      post("/runs/" + id + "/override", {{"plan_hash", "0123456789"}, {"reason", "fire"}}).status,
+      409);
   EXPECT_TRUE(get("/site").json["overrides"].empty());
   const auto done = post("/runs/" + id + "/override", {{"plan_hash", "h"}, {"reason", "fire"}});
   ASSERT_EQ(done.status, 200) << done.body;
@@ -161,7 +166,10 @@ TEST_F(ApiRuns, arePlansNamedAlikeByWhoeverAsks) {
   EXPECT_THAT(own.json["detail"].get<std::string>(), Not(HasSubstr("somebody else has to")));
   EXPECT_THAT(own.json["roles"], ::testing::Contains("approver"));
   const auto bert = tokenOf("bert", Role::Approver);
-  EXPECT_EQ(postAs(bert, "/runs/" + id + "/approve", {{"plan_hash", "0123456"}}).status, 409);
+  const auto words = postAs(bert, "/runs/" + id + "/approve", {{"plan_hash", "the newest"}});
+  EXPECT_EQ(words.status, 400) << words.body;
+  EXPECT_THAT(words.json["detail"].get<std::string>(), HasSubstr("the first 8 digits of it"));
+  EXPECT_EQ(postAs(bert, "/runs/" + id + "/approve", {{"plan_hash", "0123456"}}).status, 400);
   const auto wrong = postAs(bert, "/runs/" + id + "/approve", {{"plan_hash", "ffffffffff"}});
   EXPECT_EQ(wrong.status, 409);
   EXPECT_THAT(wrong.json["what_to_do"].get<std::string>(), HasSubstr("muster run show " + id));
@@ -189,6 +197,14 @@ TEST_F(ApiRuns, anApprovalIsVoidOnceItsTokenIsRevoked) {
   EXPECT_EQ(app::RevokedTokens::read(*store)->whyVoid(by), "");
   ASSERT_TRUE(Tokens(*store).revoke("bert", "test", SystemClock().now()));
   EXPECT_EQ(app::RevokedTokens::read(*store)->whyVoid(by), "token:bert of bert was revoked");
+  // It is shown so at once, and its row is as it was until the run is to begin.
+  const auto shown = get("/runs/" + id).json["approvals"][0]["void_because"];
+  EXPECT_EQ(shown, "token:bert of bert was revoked");
+  EXPECT_EQ(get("/runs").items()[0]["approvals"][0]["void_because"], shown);
+  EXPECT_EQ((*(*runs)->read(id))->approvals.at(0).void_because, "");
+  app::EmbeddedSite embedded(site_.options());
+  EXPECT_EQ(embedded.run(id)->approvals.at(0).void_because, shown.get<std::string>());
+  EXPECT_EQ(embedded.runs({})->at(0).approvals.at(0).void_because, shown.get<std::string>());
   // Another token of the same name is another one.
   ASSERT_FALSE(tokenOf("bert", Role::Approver).empty());
   EXPECT_EQ(app::RevokedTokens::read(*store)->whyVoid(by), "token:bert of bert was revoked");

@@ -52,6 +52,44 @@ TEST_F(ApiTokens, areKnownByTheirHashAlone) {
   EXPECT_THAT(events->front().text, HasSubstr("test creates token ci"));
 }
 
+/// Revoking a login takes its words back, for as long as somebody may ask; ending it does not.
+TEST_F(ApiTokens, aRevokedLoginIsKeptAndOneThatHasEndedIsNot) {
+  const auto store = site_.store();
+  Tokens tokens(*store);
+  const auto now = SystemClock().now();
+  const auto login = [&](const std::string& name, WallTime at) {
+    Identity who{"oidc:" + name, Way::Oidc, Role::Approver, {}, at + std::chrono::hours(1)};
+    who.person = name;
+    who.account = "oidc:" + name;
+    auto made = tokens.logIn({who, "test"}, at);
+    EXPECT_TRUE(made);
+    return *std::move(made);
+  };
+  const auto revoked = login("anna", now), ended = login("ben", now);
+  ASSERT_TRUE(tokens.revoke(revoked.token.id, "test", now));
+  ASSERT_TRUE(*tokens.logOut(ended.secret, "test", now));
+  (void)login("zoe", now + std::chrono::hours(24));
+  const auto actor = [](const CreatedToken& of) {
+    const auto who = identityOf(of.token);
+    return lifecycle::RunActor{.principal = who.principal,
+                               .way = std::string(toString(who.way)),
+                               .address = "10.0.0.9",
+                               .person = who.person,
+                               .account = who.account,
+                               .token = who.token};
+  };
+  const auto known = app::RevokedTokens::read(*store);
+  ASSERT_TRUE(known);
+  EXPECT_EQ(known->whyVoid(actor(revoked)), "oidc:anna of anna was revoked");
+  EXPECT_EQ(known->whyVoid(actor(ended)), "");
+  for (std::size_t i = 0; i <= kMaxLoginsOfOne; ++i) (void)login("anna", now);
+  EXPECT_EQ(app::RevokedTokens::read(*store)->whyVoid(actor(revoked)),
+            "oidc:anna of anna was revoked")
+      << "her newer logins push out older ones, and not this";
+  (void)login("zoe", now + std::chrono::hours(24 * 92));
+  EXPECT_EQ(app::RevokedTokens::read(*store)->whyVoid(actor(revoked)), "") << "at last";
+}
+
 TEST_F(ApiTokens, nobodyIsAnsweredWithoutOne) {
   const auto secret = create({"ci", Role::Viewer, {}, 1});
   start("127.0.0.1:0");

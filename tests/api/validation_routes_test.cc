@@ -83,6 +83,11 @@ TEST_F(ApiValidations, refuseWhatMakesNoSense) {
   EXPECT_EQ(post("/validations", {{"nodes", "gpu999"}}).status, 404);
   EXPECT_EQ(post("/validations", {{"nodes", "gpu[1-"}}).status, 400);
   EXPECT_EQ(post("/validations", {{"nodes", "gpu001"}, {"gates", {"a", "a"}}}).status, 400);
+  const auto unknown = post("/validations", {{"nodes", "gpu001"}, {"gates", {"burn-in", "soak"}}});
+  EXPECT_EQ(unknown.status, 400);
+  EXPECT_THAT(unknown.body, HasSubstr("has a gate soak; they have burn-in, fabric"));
+  EXPECT_EQ(post("/runs", {{"kind", "validate"}, {"nodes", "gpu001"}, {"gates", {"soak"}}}).status,
+            400);
   EXPECT_EQ(post("/validations", {{"nodes", "gpu001"}, {"disks", {"S1"}}}).status, 400);
   EXPECT_EQ(post("/runs", {{"kind", "validate"}}).status, 400);
   EXPECT_EQ(post("/runs", {{"kind", "apply"}, {"gates", {"burn-in"}}}).status, 400);

@@ -225,7 +225,7 @@ TEST(RunAgreement, isVoidWhenTheFactsHaveMoved) {
   EXPECT_EQ(by_author.error().code(), ErrorCode::Denied) << "nobody approves their own";
   const auto by_other = app::confirmRun(trial.runs_, trial.id_, planned.plan_hash, kBen, {});
   EXPECT_EQ(by_other.error().code(), ErrorCode::Denied) << "nobody confirms another's";
-  const auto old = app::approveRun(trial.runs_, trial.id_, "another plan", kBen, {});
+  const auto old = app::approveRun(trial.runs_, trial.id_, "0123456789abcdef", kBen, {});
   EXPECT_EQ(old.error().code(), ErrorCode::Conflict);
   EXPECT_THAT(old.error().str(), HasSubstr("the plan of run"));
   auto fact = *trial.store_.facts()->find(lifecycle::Subject(NodeName("gpu002")),
@@ -267,7 +267,9 @@ TEST(RunWindow, isOverriddenWithAReasonThatStaysLoud) {
   EXPECT_EQ(
       app::overrideRun(trial.runs_, trial.id_, waiting.plan_hash, " ", kBen, now).error().code(),
       ErrorCode::InvalidInput);
-  EXPECT_EQ(app::overrideRun(trial.runs_, trial.id_, "another", "fire", kBen, now).error().code(),
+  EXPECT_EQ(app::overrideRun(trial.runs_, trial.id_, "0123456789abcdef", "fire", kBen, now)
+                .error()
+                .code(),
             ErrorCode::Conflict);
   EXPECT_THAT(*app::loudOverrides(trial.runs_), IsEmpty());
   ASSERT_TRUE(app::overrideRun(trial.runs_, trial.id_, waiting.plan_hash, "fire", kBen, now));
@@ -420,6 +422,49 @@ class RevokedTrial final : public RunTrial {
 
 TEST(RunAgreement, isVoidWhenTheTokenOfTheApprovalWasRevoked) {
   killAtEveryWrite(trials<RevokedTrial>(), 60, {.every = 13});
+}
+
+/// Whose token was revoked before the run has begun asks for nothing any more: somebody else looks
+/// at it, whatever dies.
+class RevokedAuthorTrial final : public RunTrial {
+ public:
+  RevokedAuthorTrial() {
+    const lifecycle::RunActor robot{.principal = "token:phone",
+                                    .way = "token",
+                                    .address = "10.0.0.9",
+                                    .person = "ben",
+                                    .token = "t1"};
+    EXPECT_TRUE(app::cancelRun(runs_, id_, kAnna, rack_.wall.now()));
+    const auto run = app::submitRun(runs_, {}, robot, rack_.wall.now());
+    EXPECT_TRUE(run) << run.error().str();
+    id_ = run->id;
+    EXPECT_TRUE(store_.putValue(app::kTokensKey, tokensOf(true)));
+    rack_.on_tick = [this] { tick(); };
+  }
+  void tick() {
+    for (const auto& [node, machine] : rack_.machines)
+      if (machine.drained && !agreed_) ADD_FAILURE() << node.str() << " was drained for nobody";
+    const auto known = run();
+    if (known.state != RunState::NeedsApproval) return;
+    EXPECT_EQ(toString(known.reason), toString(RunReason::ApprovalVoid));
+    EXPECT_THAT(known.text, HasSubstr("token:phone of ben was revoked"));
+    EXPECT_THAT(known.text, HasSubstr("muster run approve " + id_));
+    EXPECT_FALSE(app::approveRun(runs_, id_, known.plan_hash, kBen, rack_.wall.now()))
+        << "the token's owner is its author";
+    agreed_ = true;
+    EXPECT_TRUE(app::approveRun(runs_, id_, known.plan_hash, kAnna, rack_.wall.now()));
+  }
+  void expectTheEnd() override {
+    RunTrial::expectTheEnd();
+    EXPECT_TRUE(agreed_);
+  }
+
+ private:
+  bool agreed_ = false;
+};
+
+TEST(RunAgreement, aRunWhoseAuthorsTokenWasRevokedNeedsSomebodyElse) {
+  killAtEveryWrite(trials<RevokedAuthorTrial>(), 60, {.every = 13});
 }
 
 /// One of two approvals goes, and one was enough; a token that the store does not know any more

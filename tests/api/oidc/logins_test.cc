@@ -226,14 +226,13 @@ TEST_F(NoProvider, loginsAreOfPersons) {
   const auto store = site_.store();
   Tokens tokens(*store);
   const auto now = SystemClock().now();
-  Diagnostics problems;
   const auto table = AccessTable::parse(
       "client-ca /ca\ncertificate cn=anna approver\noidc issuer=https://sso client-id=m name=n\n"
       "oidc-group g operator\nperson anna oidc:anna@example.org\n",
-      "access.conf", problems);
-  ASSERT_TRUE(table) << table.error().str();
+      "access.conf");
+  ASSERT_TRUE(table.problems().empty());
   const auto actor = [&](const std::string& subject, const std::string& name) {
-    auto who = *table->identify(OidcAccount{"https://sso", subject, name, {"g"}});
+    auto who = *table.identify(OidcAccount{"https://sso", subject, name, {"g"}});
     who.expires_at = now + std::chrono::hours(1);
     const auto made = tokens.logIn({who, "test"}, now);
     EXPECT_TRUE(made);
@@ -249,7 +248,7 @@ TEST_F(NoProvider, loginsAreOfPersons) {
   io::CertificateNames certificate;
   certificate.common_name = "anna";
   certificate.key_id = "k";
-  const auto shown = *table->identify(certificate);
+  const auto shown = *table.identify(certificate);
   EXPECT_TRUE(mayBeOnePerson(anna, {shown.principal, "certificate", "", shown.person}));
   // A token that the account has made has been seen by it, whatever it is called later.
   const auto token = tokens.create({.name = "t", .role = Role::Approver, .owner = "carl"},

@@ -2,7 +2,9 @@
 // What is refused before any BMC is asked.
 #include "app/nodes/bmc_power.h"
 
+#include "app/nodes/bmc_credentials.h"
 #include "app/nodes/bmc_trust.h"
+#include "app/site/state_lock.h"
 #include "tests/app/site_folder.h"
 
 #include <gmock/gmock.h>
@@ -94,6 +96,35 @@ TEST(BmcBootOrder, putsAKindOrNamedOptionsToTheFrontAndKeepsTheRestsOrder) {
             (Names{"Boot0004", "Boot0000", "Boot0003", "Boot0001"}));
   for (const char* none : {"http", "pxe", "Boot0009", "Boot0004,", "disk,", ""})
     EXPECT_EQ(orderWith(order, none).error().code(), ErrorCode::NotFound) << none;
+}
+
+/// A run, or the monitor, has the lock of the state folder, and need not make room for a glance.
+TEST(BmcLooks, needNoLockOfTheStateFolder) {
+  SiteFolder site;
+  std::string inventory(SiteFolder::kInventory);
+  const std::string bmc = "https://10.20.250.1";
+  inventory.replace(inventory.find(bmc), bmc.size(), "https://127.0.0.1:9");  // refuses at once
+  site.write("cluster.yaml", inventory);
+  (void)site.store();
+  const NodeName node("gpu001");
+  const auto works = acquireLock(site.options().state);
+  ASSERT_TRUE(works) << works.error().str();
+  const auto code = [](const auto& result) {  // its BMC does not answer here
+    return result ? ErrorCode::Internal : result.error().code();
+  };
+  EXPECT_EQ(code(bootOrder(site.options(), {node, "disk"})), ErrorCode::Conflict) << "a change";
+  EXPECT_EQ(code(virtualMedia(site.options(), {node, "", true})), ErrorCode::Conflict);
+  EXPECT_NE(code(bootOrder(site.options(), {node, ""})), ErrorCode::Conflict);
+  EXPECT_NE(code(virtualMedia(site.options(), {node, "", false})), ErrorCode::Conflict);
+  PowerRequest checked{node, PowerCommand::Off, "loose cable"};
+  EXPECT_NE(code(powerNode(site.options(), checked, ignore)), ErrorCode::Conflict);
+  checked.confirmed = true;
+  EXPECT_EQ(code(powerNode(site.options(), checked, ignore)), ErrorCode::Conflict);
+  EXPECT_EQ(code(bmcRotations(site.options(), "gpu001")), ErrorCode::NotFound) << "none declared";
+  EXPECT_EQ(code(rotateBmcPasswords(site.options(), "gpu001", {})), ErrorCode::Conflict);
+  const auto signers = bmcCertificateSigners(site.options(), "gpu001");
+  ASSERT_TRUE(signers) << signers.error().str();
+  EXPECT_EQ(signers->size(), 1u);
 }
 
 TEST(BmcTrust, resetsNamedNodesOrNone) {

@@ -132,7 +132,8 @@ TEST_F(RunsTest, aPlanIsConfirmedByItsAuthorAndApprovedByOthers) {
   ASSERT_TRUE(runs_->exchange(run, "")->has_value());
   EXPECT_EQ(errorOf(approveRun(*runs_, run.id, "hash", kAnna, kNow)).code(), ErrorCode::Denied);
   EXPECT_EQ(errorOf(confirmRun(*runs_, run.id, "hash", kBen, kNow)).code(), ErrorCode::Denied);
-  EXPECT_EQ(errorOf(approveRun(*runs_, run.id, "old", kBen, kNow)).code(), ErrorCode::Conflict);
+  EXPECT_EQ(errorOf(approveRun(*runs_, run.id, "0123456789", kBen, kNow)).code(),
+            ErrorCode::Conflict);
   auto confirmed = confirmRun(*runs_, run.id, "hash", kAnna, kNow);
   ASSERT_TRUE(confirmed) << confirmed.error().str();
   EXPECT_EQ(confirmed->state, RunState::NeedsApproval);
@@ -287,9 +288,16 @@ TEST_F(RunsTest, aPlanIsNamedByItsHashOrByEnoughOfIt) {
   run.plan_hash = hash;
   run.approvals_needed = 2;
   ASSERT_TRUE(runs_->exchange(run, "")->has_value());
-  for (const auto* wrong : {"", "0", "0123456", "0123456X", "123456789abcdef", "ffffffffffff"})
+  for (const auto* wrong : {"123456789abcdef", "ffffffffffff"})
     EXPECT_EQ(errorOf(approveRun(*runs_, run.id, wrong, kBen, kNow)).code(), ErrorCode::Conflict)
         << wrong;
+  for (const auto* none : {"", "0", "0123456", "0123456X", "the newest one"}) {
+    const auto refused = errorOf(approveRun(*runs_, run.id, none, kBen, kNow));
+    EXPECT_EQ(refused.code(), ErrorCode::InvalidInput) << none;
+    EXPECT_THAT(refused.str(), HasSubstr("is no hash of a plan")) << none;
+    EXPECT_THAT(refused.str(), HasSubstr("the first 8 digits")) << none;
+    EXPECT_THAT(whatToDo(refused, run.id), HasSubstr("muster run show")) << none;
+  }
   EXPECT_EQ(errorOf(approveRun(*runs_, run.id, hash + "0", kBen, kNow)).code(),
             ErrorCode::Conflict);
   const auto approved = approveRun(*runs_, run.id, hash.substr(0, 8), kBen, kNow);

@@ -41,6 +41,40 @@ TEST(RevokedTokens, areKnownByTheirIdAndOfOldByTheirName) {
   EXPECT_THAT(tokens->whyVoid(by("xx", "t9")), HasSubstr("is known no more"));
 }
 
+/// A login ends by itself and by its owner, and is forgotten then; only revoking takes words back.
+TEST(RevokedTokens, ofALoginOnlyARevokedOneTakesItsWordBack) {
+  test::MemoryStore store;
+  ASSERT_TRUE(store.putValue(kTokensKey, R"([{"id": "t1", "name": "login-t1", "revoked": true},
+      {"id": "t2", "name": "login-t2", "revoked": false}])"));
+  const auto tokens = RevokedTokens::read(store);
+  ASSERT_TRUE(tokens) << tokens.error().str();
+  const auto anna = [](const std::string& id) {
+    return lifecycle::RunActor{.principal = "oidc:anna",
+                               .way = "oidc",
+                               .address = "10.0.0.9",
+                               .person = "anna",
+                               .token = id};
+  };
+  EXPECT_EQ(tokens->whyVoid(anna("t1")), "oidc:anna of anna was revoked");
+  EXPECT_THAT(tokens->whyVoid(anna("t2")), IsEmpty());
+  EXPECT_THAT(tokens->whyVoid(anna("t9")), IsEmpty()) << "it is over";
+  EXPECT_THAT(tokens->whyVoid(anna("")), IsEmpty()) << "of an older muster";
+}
+
+TEST(RevokedTokens, whatWasSaidOfAnotherPlanIsNotStruckOutAgain) {
+  test::MemoryStore store;
+  ASSERT_TRUE(store.putValue(kTokensKey, R"([{"id": "t1", "name": "ci", "revoked": true}])"));
+  const auto tokens = RevokedTokens::read(store);
+  ASSERT_TRUE(tokens);
+  lifecycle::Run run;
+  run.plan_hash = "new";
+  run.approvals = {{by("ci", "t1"), {}, "old"}, {by("ci", "t1"), {}, "new"}};
+  EXPECT_EQ(tokens->strikeOut(run).size(), 1u);
+  EXPECT_EQ(run.approvals[0].void_because, "");
+  EXPECT_EQ(run.approvals[1].void_because, "token:ci of anna was revoked");
+  EXPECT_THAT(tokens->strikeOut(run), IsEmpty()) << "once";
+}
+
 TEST(RevokedTokens, whatCannotBeReadLetsNothingPass) {
   for (const auto* text : {"{", "[{}]", R"([{"id": 7, "revoked": false, "name": "a"}])", "[7]"}) {
     test::MemoryStore store;

@@ -92,6 +92,8 @@ TEST_F(VirtualCds, anImageIsInsertedOnceShownAndEjected) {
   ASSERT_TRUE(media);
   ASSERT_EQ(media->size(), 1u) << "the floppy takes no CD";
   EXPECT_EQ(media->front().image, kImage);
+  tree["/media/cd"]["Image"] = "smb://ops:hunter2@nas/rescue.iso";  // by somebody else
+  EXPECT_EQ(loop.run(bmc->virtualMedia())->front().image, "smb://(withheld)@nas/rescue.iso");
   EXPECT_EQ(loop.run(bmc->insertMedia({"https://10.20.0.1/other.iso"})).error().code(),
             ErrorCode::Conflict);
   ASSERT_TRUE(loop.run(bmc->ejectMedia("")));

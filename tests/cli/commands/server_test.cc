@@ -3,6 +3,7 @@
 #include "cli/commands/server.h"
 
 #include "base/json_input.h"
+#include "base/json_output.h"
 #include "tests/cli/muster_folder.h"
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -65,6 +67,7 @@ class Server : public ::testing::Test {
       ::setenv("NOTIFY_SOCKET", (folder_ / "notify").c_str(), 1);
       ::setenv("WATCHDOG_USEC", "1500000", 1);
       ::unsetenv("WATCHDOG_PID");
+      if (!std::freopen((folder_ / "stderr").c_str(), "a", stderr)) ::_exit(126);
       std::vector<char*> argv{command.program.data()};
       for (auto& word : command.args) argv.push_back(word.data());
       argv.push_back(nullptr);
@@ -169,6 +172,24 @@ TEST_F(Server, tokensAreMadeBesideIt) {
   EXPECT_EQ(end(pid, SIGTERM), kOk);
 }
 
+/// It would be good for three months, and shown to nobody.
+TEST_F(Server, aTokenThatCouldNotBeShownIsRevoked) {
+  for (const auto* more : {"", " --json"}) {
+    auto command =
+        folder_.command({"-c", std::string("exec \"$0\" token create ci >/dev/full") + more,
+                         (test::binFolder() / "muster").string()});
+    command.program = "bash";
+    const auto ended = io::runBlocking(std::move(command));
+    ASSERT_TRUE(ended) << ended.error().str();
+    EXPECT_EQ(ended->code, kFailed) << ended->err;
+    EXPECT_THAT(ended->err, HasSubstr("is revoked: create it anew"));
+    EXPECT_THAT(ended->err, ::testing::Not(HasSubstr("muster_")));
+  }
+  const auto listed = folder_.muster({"token", "list"});
+  EXPECT_THAT(listed.out, ::testing::Not(HasSubstr("counts"))) << listed.out;
+  EXPECT_EQ(folder_.muster({"token", "create", "ci"}).code, kOk) << "the name is free again";
+}
+
 /// A backup is restored while the server answers: it goes on with the store that is there.
 TEST_F(Server, opensAStoreThatReplacesItsOwn) {
   ASSERT_EQ(folder_.muster({"token", "create", "old"}).code, kOk);
@@ -203,10 +224,32 @@ TEST_F(Server, saysWhatIsWrongWithItsOptions) {
   EXPECT_EQ(listen.code, kFailed);
   EXPECT_THAT(listen.err, HasSubstr("ADDRESS:PORT"));
   folder_.write("access.conf", "user anna king\n");
+  ASSERT_EQ(::chmod((folder_ / "access.conf").c_str(), 0666), 0);
   const auto access = folder_.muster({"server", "--api-only", "--socket", socket().string(),
                                       "--access", (folder_ / "access.conf").string()});
   EXPECT_EQ(access.code, kFailed);
-  EXPECT_THAT(access.err, HasSubstr("access.conf:1:1"));
+  EXPECT_THAT(access.err, HasSubstr("chmod 644"));
+}
+
+/// A start at night is not ended by a word in one row, and whoever looks at the journal, at status
+/// or at the API reads which.
+TEST_F(Server, saysOnItsStandardErrorWhichRowOfTheAccessFileIsWrong) {
+  const auto err = [&] { return io::readFile(folder_ / "stderr").value_or(""); };
+  const auto waitFor = [&](const std::string& text) {
+    for (const auto limit = inAWhile(); err().find(text) == std::string::npos;)
+      if (Steady::now() > limit) break;
+    EXPECT_THAT(err(), HasSubstr(text));
+  };
+  folder_.write("access.conf", "user anna king\n");
+  const auto pid = start();
+  notify_.next();
+  waitFor("access.conf:1:1: \"king\" is no role");
+  EXPECT_THAT(jsonText(ask("/api/v1/site")["access_problems"]), HasSubstr("access.conf:1:1"));
+  folder_.write("access.conf", "user anna viewer\n");
+  waitFor("the access file is right now");
+  folder_.write("access.conf", "user anna viewer\nuser ben\n");
+  waitFor("access.conf:2:1: a row is");
+  EXPECT_EQ(end(pid, SIGTERM), kOk);
 }
 
 }  // namespace

@@ -100,6 +100,27 @@ TEST_F(ClaimsTest, aControllerThatWasTakenOverStopsAndLeavesTheJournalToItsSucce
   EXPECT_TRUE(store_.findings(nullptr)->empty());
 }
 
+/// That an earlier holder has worked since then is not known: its claim may have ended long before.
+TEST_F(ClaimsTest, ofANodeThatHasMovedItIsSaidWhatMovedAndNotWhoHasWorked) {
+  ASSERT_TRUE(store_.signOn("bmc power of gpu001", std::chrono::minutes(1)));
+  ASSERT_TRUE(store_.claim(node("gpu001"))->ours);
+  ASSERT_TRUE(store_.release(node("gpu001")));  // ended before the plan is made
+  auto report = live(store_, "ctl1", [this](const Event& event) {
+    if (event.kind != EventKind::PlanStarted) return;
+    const auto facts = *store_.factsOf(node("gpu001"));
+    ASSERT_FALSE(facts.empty());
+    auto moved = facts.front();
+    moved.value = "moved";
+    ASSERT_TRUE(store_.putFacts({moved}));
+  });
+  ASSERT_TRUE(report && *report);
+  EXPECT_THAT((*report)->problems,
+              Contains(testing::AllOf(HasSubstr("gpu001 is not as the plan has it any more"),
+                                      HasSubstr("before this run bmc power of gpu001 held it last"),
+                                      HasSubstr("plan again"))));
+  EXPECT_EQ(rack_.world.value("gpu002/pool"), "in") << "the others go on";
+}
+
 TEST_F(ClaimsTest, theJournalSaysWhoAskedAndUnderWhichToken) {
   ASSERT_TRUE((*live(store_, "ctl1"))->ok());
   auto requests = store_.requests(10);
