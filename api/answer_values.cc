@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <type_traits>
 
 namespace muster::api {
@@ -329,6 +330,13 @@ Result<lifecycle::Run> runFrom(const json& source) {
     Members member(*validate, "run.validate");
     out.validate.gates = member.texts("gates");
     out.validate.synchronized_load = member.flag("synchronized_load");
+    if (const auto good = member.finish(); !good) read.take(good.error());
+  }
+  if (const auto* isolate = read.field("isolate", kOptional)) {
+    Members member(*isolate, "run.isolate");
+    out.isolate.engine = member.text("engine");
+    out.isolate.min_gbps = member.number("min_gbps", 0);
+    out.isolate.seed = member.unsignedNumber("seed", std::numeric_limits<std::uint64_t>::max());
     if (const auto good = member.finish(); !good) read.take(good.error());
   }
   if (const auto* rollout = read.field("rollout", kOptional)) {

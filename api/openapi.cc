@@ -20,6 +20,8 @@ json schemaOf(const Field& field) {
       return {{"type", "string"}};
     case Kind::Integer:
       return {{"type", "integer"}, {"minimum", field.min}, {"maximum", field.max}};
+    case Kind::Number:
+      return {{"type", "number"}, {"minimum", field.min}, {"maximum", field.max}};
     case Kind::Boolean:
       return {{"type", "boolean"}};
     case Kind::Texts:

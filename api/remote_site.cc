@@ -388,6 +388,11 @@ Result<Run> RemoteSite::submitRun(const app::RunRequest& request) {
   if (!request.apply.nodes.empty()) body["nodes"] = request.apply.nodes;
   if (request.apply.confirm) body["confirm"] = true;
   if (!request.apply.inventory.empty()) body["inventory"] = request.apply.inventory;
+  if (request.kind == lifecycle::RunKind::Isolate) {
+    if (!request.isolate.engine.empty()) body["engine"] = request.isolate.engine;
+    if (request.isolate.min_gbps > 0) body["min_gbps"] = request.isolate.min_gbps;
+    if (request.isolate.seed > 0) body["seed"] = request.isolate.seed;
+  }
   if (request.kind == lifecycle::RunKind::Validate) {
     if (!request.validate.gates.empty()) body["gates"] = request.validate.gates;
     if (request.validate.synchronized_load) body["synchronized_load"] = true;

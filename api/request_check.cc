@@ -65,6 +65,7 @@ std::expected<void, Problem> checkText(const Field& field, const std::string& te
       if (text != "true" && text != "false")
         return std::unexpected(wrong(field, "must be true or false"));
       return {};
+    case Kind::Number:  // of a body alone, where it is a number already
     case Kind::Text:
     case Kind::Texts:
       break;
@@ -79,6 +80,8 @@ bool isOfKind(const nlohmann::json& value, Kind kind) {
       return value.is_string();
     case Kind::Integer:
       return value.is_number_integer();
+    case Kind::Number:
+      return value.is_number();
     case Kind::Boolean:
       return value.is_boolean();
     case Kind::Texts:
@@ -97,6 +100,8 @@ std::string_view wordOf(Kind kind) {
       return "a hostlist";
     case Kind::Integer:
       return "a whole number";
+    case Kind::Number:
+      return "a number";
     case Kind::Boolean:
       return "true or false";
     case Kind::Texts:
@@ -162,6 +167,13 @@ std::expected<nlohmann::json, Problem> checkBody(const ApiRoute& route, std::str
                                                  printable(name), namesOf(route.body))));
     if (!isOfKind(value, field->kind))
       return std::unexpected(wrong(*field, fmt::format("must be {}", wordOf(field->kind))));
+    if (field->kind == Kind::Number) {
+      const auto number = value.get<double>();
+      if (!(number >= static_cast<double>(field->min) && number <= static_cast<double>(field->max)))
+        return std::unexpected(
+            wrong(*field, fmt::format("must be from {} to {}", field->min, field->max)));
+      continue;
+    }
     const bool is_text = value.is_string();
     auto good = value.is_array()
                     ? std::expected<void, Problem>()
@@ -185,6 +197,11 @@ std::string Call::text(const std::string& name) const {
 std::vector<std::string> Call::texts(const std::string& name) const {
   const auto found = body.find(name);
   return found == body.end() ? std::vector<std::string>() : found->get<std::vector<std::string>>();
+}
+
+double Call::number(const std::string& name) const {
+  const auto found = body.find(name);
+  return found != body.end() && found->is_number() ? found->get<double>() : 0;
 }
 
 std::int64_t Call::integer(const std::string& name, std::int64_t otherwise) const {

@@ -24,7 +24,7 @@ class SiteReader;
 inline constexpr std::string_view kBasePath = "/api/v1";
 inline constexpr std::size_t kMaxOrderBytes = 64u << 10;
 
-enum class Kind { Text, Hostlist, Integer, Boolean, Texts };
+enum class Kind { Text, Hostlist, Integer, Number, Boolean, Texts };
 
 /// A parameter of the path or query, or a member of an order's body.
 struct Field {
@@ -32,7 +32,7 @@ struct Field {
   Kind kind = Kind::Text;
   std::string_view help;
   bool required = false;
-  std::int64_t min = 0, max = 0;  ///< of an integer
+  std::int64_t min = 0, max = 0;  ///< of an integer or number
 };
 
 /// What an order's reason may be: kept for ever, in the log and in lists.
@@ -53,6 +53,7 @@ struct Call {
   /// Empty when it was not given.
   std::string text(const std::string& name) const;
   std::int64_t integer(const std::string& name, std::int64_t otherwise) const;
+  double number(const std::string& name) const;  ///< of the body; 0 when it was not given
   bool flag(const std::string& name) const { return text(name) == "true"; }
   std::vector<std::string> texts(const std::string& name) const;  ///< of the body
 };

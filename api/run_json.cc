@@ -102,6 +102,10 @@ nlohmann::json runJson(const lifecycle::Run& run) {
   if (run.kind == lifecycle::RunKind::Validate)
     out["validate"] = {{"gates", run.validate.gates},
                        {"synchronized_load", run.validate.synchronized_load}};
+  if (run.kind == lifecycle::RunKind::Isolate)
+    out["isolate"] = {{"engine", run.isolate.engine},
+                      {"min_gbps", run.isolate.min_gbps},
+                      {"seed", run.isolate.seed}};
   if (run.kind == lifecycle::RunKind::Erase)
     out["erase"] = {{"disks", run.erase.disks}, {"reason", run.erase.reason}};
   return out;

@@ -32,7 +32,7 @@ std::expected<void, Problem> require(const Call& call, Verb verb, std::string_vi
 }
 
 /// What each member of the order belongs to.
-constexpr std::array<std::pair<std::string_view, lifecycle::RunKind>, 12> kMembers{
+constexpr std::array<std::pair<std::string_view, lifecycle::RunKind>, 15> kMembers{
     {{"disks", lifecycle::RunKind::Erase},
      {"reason", lifecycle::RunKind::Erase},
      {"confirm_node", lifecycle::RunKind::Erase},
@@ -44,7 +44,10 @@ constexpr std::array<std::pair<std::string_view, lifecycle::RunKind>, 12> kMembe
      {"wipe_reason", lifecycle::RunKind::Rollout},
      {"rollback", lifecycle::RunKind::Rollout},
      {"gates", lifecycle::RunKind::Validate},
-     {"synchronized_load", lifecycle::RunKind::Validate}}};
+     {"synchronized_load", lifecycle::RunKind::Validate},
+     {"engine", lifecycle::RunKind::Isolate},
+     {"min_gbps", lifecycle::RunKind::Isolate},
+     {"seed", lifecycle::RunKind::Isolate}}};
 
 /// Whether whoever may ask for runs may ask for this kind, in this way.
 std::expected<void, Problem> mayAskFor(lifecycle::RunKind kind, const Call& call) {
@@ -59,6 +62,7 @@ std::expected<void, Problem> mayAskFor(lifecycle::RunKind kind, const Call& call
   if (!call.text("wipe_reason").empty())
     TRY_OK(require(call, Verb::Wipe, "a rollout that wipes disks"));
   if (kind == lifecycle::RunKind::Validate) TRY_OK(require(call, Verb::Validate, "a validation"));
+  if (kind == lifecycle::RunKind::Isolate) TRY_OK(require(call, Verb::Validate, "an isolation"));
   if (kind != lifecycle::RunKind::Erase) return {};
   TRY_OK(require(call, Verb::Erase, "an erasure of disks"));
   if (call.text("nodes").empty() || call.text("confirm_node") != call.text("nodes"))
@@ -133,6 +137,9 @@ std::expected<lifecycle::Run, Problem> submitRun(SiteReader& reader, const Call&
     request.validate = {call.texts("gates"), call.flag("synchronized_load")};
     TRY_OK(checkGates(reader, request));
   }
+  if (kind == lifecycle::RunKind::Isolate)
+    request.isolate = {call.text("engine"), call.number("min_gbps"),
+                       static_cast<std::uint64_t>(call.integer("seed", 0))};
   TRY(store, app::openRunStore(reader.options()));
   TRY(made, app::submitRun(*store, request, runActorOf(call), reader.now()));
   return std::move(made);

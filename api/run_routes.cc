@@ -24,7 +24,7 @@ const Field kPlanHash{"plan_hash", Kind::Text,
                       "The plan that is meant: Run's own, or its first digits, eight at least",
                       true};
 
-constexpr const char* kKinds = "there are: apply, erase, rollout, validate";
+constexpr const char* kKinds = "there are: apply, erase, isolate, rollout, validate";
 
 Reply runAnswer(SiteReader& reader, Run run) {
   TRY(marked, app::withVoidWords(reader.store(), std::move(run)));

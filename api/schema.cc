@@ -351,6 +351,7 @@ json run() {
   const auto rollout =
       object({{"id", kText}, {"back", kFlag}, {"driver", kText}, {"wipe_reason", kText}});
   const auto validate = object({{"gates", kTexts}, {"synchronized_load", kFlag}});
+  const auto isolate = object({{"engine", kText}, {"min_gbps", kNumber}, {"seed", kInteger}});
   const auto stamp = object({{"state", kText}, {"reason", kText}, {"at", kTime}, {"by", kText}});
   const auto overridden = object({{"principal", kText},
                                   {"way", kText},
@@ -387,7 +388,8 @@ json run() {
                             {"impact", planImpact()},
                             {"erase", erase},
                             {"rollout", rollout},
-                            {"validate", validate}});
+                            {"validate", validate},
+                            {"isolate", isolate}});
   return out;
 }
 

@@ -206,7 +206,7 @@ Result<Handover> run(const Options& options, const io::FileLock& instance, Hando
   });
   listener.onNotice(fmt::format("{} nodes, polled every {} s", cluster.nodes.size(),
                                 cluster.monitor->interval_seconds));
-  auto work = runWork(*controller, *runs, *live, listener);
+  auto work = runWork(*controller, *runs, *live, listener, options, found);
   work.may_roll_back = [&options, &controller](const lifecycle::RolloutRecord& record) {
     return mayRollBack(options, controller->store(), record);
   };

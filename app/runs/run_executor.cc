@@ -6,6 +6,7 @@
 #include "app/runs/run_agreement.h"
 #include "app/runs/run_change.h"
 #include "app/runs/run_erasure.h"
+#include "app/runs/run_isolation.h"
 #include "app/runs/run_kinds.h"
 #include "app/runs/run_scope.h"
 #include "lifecycle/model/plan.h"
@@ -156,6 +157,7 @@ Result<void> RunExecutor::giveUp(const std::string& id, const Error& error) {
 Result<void> RunExecutor::obey(const std::string& id) {
   TRY(ordered, rows_.read(id));
   TRY(taken_back, leaveErasure(work_, ordered));
+  if (ordered.order == RunOrder::Cancel) TRY_OK(leaveIsolation(work_, ordered));
   if (ordered.order == RunOrder::Cancel) TRY_OK(abortRollout(work_, ordered, ordered.ordered_by));
   TRY(begun, openActionsOf(work_.store, ordered));
   auto obeyed = changeRun(work_.runs, id, [&](Run run, std::string& note) -> Result<Run> {

@@ -4,6 +4,7 @@
 #include "app/plans/plan.h"
 #include "app/runs/rollout_plans.h"
 #include "app/runs/run_erasure.h"
+#include "app/runs/run_isolation.h"
 #include "app/runs/run_validation.h"
 #include "inventory/model/cluster.h"
 #include "lifecycle/rollout/effective_cluster.h"
@@ -24,6 +25,7 @@ Result<Policy> policyFor(const RunWork& work, const Run& run) {
 Result<Plan> planOf(const RunWork& work, const Run& run, const FactSet& facts,
                     const Policy& policy) {
   if (run.kind == RunKind::Rollout) return planRollout(work, run, facts);
+  if (run.kind == RunKind::Isolate) return planIsolation(work, run, facts);
   if (run.kind == RunKind::Validate) return planValidation(work, run, facts, policy);
   if (run.kind != RunKind::Erase) return work.plan(facts, policy);
   TRY(planned, planErasure(work, run, facts));

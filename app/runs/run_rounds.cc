@@ -4,6 +4,7 @@
 #include "app/runs/run_agreement.h"
 #include "app/runs/run_change.h"
 #include "app/runs/run_erasure.h"
+#include "app/runs/run_isolation.h"
 #include "app/runs/run_kinds.h"
 #include "app/runs/run_planning.h"
 #include "app/runs/run_rollout.h"
@@ -114,6 +115,11 @@ Async<void> RunRounds::goOn(Run run, std::optional<Plan> first, bool resumed) {
     auto rolling = rollout_->carryOut(std::move(run), resumed);
     auto rolled = co_await std::move(rolling);
     co_return rolled;
+  }
+  if (run.kind == RunKind::Isolate) {
+    auto testing = isolateForRun(work_, rows_, std::move(run));
+    auto tested = co_await std::move(testing);
+    co_return tested;
   }
   auto work = run.kind == RunKind::Erase
                   ? eraseDisks(work_, rows_, std::move(run),

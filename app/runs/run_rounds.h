@@ -24,6 +24,8 @@ class SynchronizedLoad;
 
 namespace muster::app {
 
+struct IsolationServices;
+
 /// What one process remembers from one executor to the next: while it lives, a run that was dropped
 /// for a moment (a command had the state folder) is not one whose process has died.
 struct RunMemory {
@@ -54,6 +56,7 @@ struct RunWork {
   /// Whether it may be undone now, by the inventory as it is declared. Errors: says why not
   std::function<Result<void>(const lifecycle::RolloutRecord&)> may_roll_back = {};
   validate::SynchronizedLoad* synchronized_load = nullptr;  ///< null: nobody can ask for one
+  std::shared_ptr<const IsolationServices> isolation = {};  ///< null: it cannot test between nodes
 };
 
 class RolloutWork;

@@ -4,6 +4,7 @@
 #include "app/controller/monitor_run.h"
 #include "app/runs/rollout_plans.h"
 #include "app/site/effective_cluster.h"
+#include "app/validation/isolation_routes.h"
 #include "lifecycle/rollout/effective_cluster.h"
 #include "provision/storage/erase.h"
 
@@ -19,7 +20,20 @@ Result<std::unique_ptr<lifecycle::EffectiveCluster>> servedCluster(const Options
 }
 
 RunWork runWork(Controller& controller, lifecycle::RunStore& runs,
-                lifecycle::EffectiveCluster& live, MonitorListener& listener) {
+                lifecycle::EffectiveCluster& live, MonitorListener& listener,
+                const Options& options, const std::optional<lab::LabHandle>& lab) {
+  auto isolation = std::make_shared<const IsolationServices>(
+      IsolationServices{live.cluster(),
+                        controller.agents(),
+                        controller.store(),
+                        controller.measurements(),
+                        controller.clock(),
+                        [&controller](lifecycle::Subject subject) {
+                          return controller.observePool(std::move(subject));
+                        },
+                        routesOfSite(options, live.cluster(), lab),
+                        {},
+                        isolationFolder(options)});
   return {live.cluster(),
           runs,
           controller.store(),
@@ -39,7 +53,8 @@ RunWork runWork(Controller& controller, lifecycle::RunStore& runs,
           &live,
           &controller.phases(),
           {},
-          &controller.synchronizedLoad()};
+          &controller.synchronizedLoad(),
+          std::move(isolation)};
 }
 
 }  // namespace muster::app

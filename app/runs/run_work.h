@@ -14,6 +14,7 @@ Result<std::unique_ptr<lifecycle::EffectiveCluster>> servedCluster(const Options
 
 /// All are borrowed.
 RunWork runWork(Controller& controller, lifecycle::RunStore& runs,
-                lifecycle::EffectiveCluster& live, MonitorListener& listener);
+                lifecycle::EffectiveCluster& live, MonitorListener& listener,
+                const Options& options, const std::optional<lab::LabHandle>& lab);
 
 }  // namespace muster::app

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <set>
 
 namespace muster::app {
@@ -194,6 +195,19 @@ Result<void> checkValidation(const Run& run) {
   return {};
 }
 
+Result<void> checkIsolation(const Run& run) {
+  if (run.kind != RunKind::Isolate) return {};
+  const auto& engine = run.isolate.engine;
+  if (!engine.empty() && engine != "rdma" && engine != "nccl" && engine != "tcp")
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("there is no engine \"{}\"; there are rdma, nccl and tcp; without any "
+                            "it is what the nodes have",
+                            printable(engine)));
+  if (!std::isfinite(run.isolate.min_gbps) || run.isolate.min_gbps < 0)
+    return fail(ErrorCode::InvalidInput, "the least rate of a healthy pair is in Gb/s, above 0");
+  return {};
+}
+
 /// But for the id, which is made anew.
 bool isSameRollout(RolloutParams a, const RolloutParams& b) {
   if (!b.back) a.id = b.id;
@@ -250,6 +264,7 @@ Result<Run> submitRun(RunStore& runs, const RunRequest& request, const RunActor&
   run.erase = request.erase;
   run.rollout = request.rollout;
   run.validate = request.validate;
+  run.isolate = request.isolate;
   if (run.kind == RunKind::Rollout && !run.rollout.back) run.rollout.id = newRolloutId();
   if (!run.apply.nodes.empty()) {
     TRY(names, inventory::expandHostlist(run.apply.nodes));
@@ -258,6 +273,7 @@ Result<Run> submitRun(RunStore& runs, const RunRequest& request, const RunActor&
   TRY_OK(checkErasure(run));
   TRY_OK(checkRollout(run));
   TRY_OK(checkValidation(run));
+  TRY_OK(checkIsolation(run));
   run.asked_by = actor;
   run.asked_at = now;
   run.after_restart = request.after_restart;
@@ -270,7 +286,8 @@ Result<Run> submitRun(RunStore& runs, const RunRequest& request, const RunActor&
   TRY(stored, runs.add(std::move(run), note));
   if (stored.apply != wanted || !isSameErasure(stored.erase, request.erase) ||
       !isSameRollout(stored.rollout, request.rollout) || stored.validate != request.validate ||
-      stored.kind != request.kind || stored.after_restart != request.after_restart)
+      stored.isolate != request.isolate || stored.kind != request.kind ||
+      stored.after_restart != request.after_restart)
     return fail(ErrorCode::Conflict,
                 fmt::format("the idempotency key was used for another request, run {}", stored.id));
   return std::move(stored);

@@ -26,6 +26,7 @@ struct RunRequest {
   lifecycle::EraseParams erase = {};
   lifecycle::RolloutParams rollout = {};  ///< without `back`: a new id is made
   lifecycle::ValidateParams validate = {};
+  lifecycle::IsolateParams isolate = {};
   lifecycle::AfterRestart after_restart = lifecycle::AfterRestart::Continue;
   std::string idempotency_key;  ///< empty: none
 };

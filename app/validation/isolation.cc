@@ -5,305 +5,19 @@
 #include "app/site/session.h"
 #include "app/site/state_folder.h"
 #include "app/validation/isolation_paths.h"
+#include "app/validation/isolation_routes.h"
+#include "app/validation/isolation_work.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
-#include "base/json_input.h"
-#include "base/json_output.h"
-#include "base/limits.h"
-#include "fabric/discovery/tools.h"
-#include "fabric/fabric_diff.h"
-#include "fabric/options.h"
-#include "inventory/model/cluster.h"
-#include "inventory/model/fabric.h"
-#include "inventory/model/profile.h"
-#include "lifecycle/store/measurements.h"
-#include "validate/gates.h"
-#include "validate/pair_partner.h"
-#include "validate/validate.h"
-
-#include <nlohmann/json.hpp>
-
-#include <algorithm>
-#include <cctype>
-#include <set>
 
 namespace muster::app {
 namespace {
 
-namespace isolate = validate::isolate;
-
-constexpr std::chrono::seconds kAgentReconnectTimeout{
-    45};  ///< agents dial again so long after a controller's start
-constexpr std::chrono::hours kResumeWindow{6};  ///< what was cut off longer ago says little of now
-constexpr std::string_view kFacet = "isolation";
-
-/// Why a test must not disturb this node now; empty: it may.
-Async<std::string> whyNotDisturb(Session& session, NodeName name,
-                                 std::vector<lifecycle::Claim> claims) {
-  auto& controller = *session.controller;
-  for (const auto& claim : claims)
-    if (!claim.ours && claim.subject == lifecycle::Subject(name))
-      co_return claim.holder + " works on it";
-  if (session.cluster().profileOf(*session.cluster().findNode(name)).pool.empty())
-    co_return std::string();
-  const auto seen = co_await controller.observePool(lifecycle::Subject(name));
-  std::optional<lifecycle::Fact> pool;
-  for (const auto& fact : seen.value_or(std::vector<lifecycle::Fact>{}))
-    if (fact.facet.str() == lifecycle::kPoolFacet) pool = fact;
-  co_return validate::whyNotDisturb(name, pool);
-}
-
-/// Whether the installed system of each of them has called within the time that agents take to
-/// return.
-Async<std::set<NodeName>> connectedNodes(Session& session, std::vector<NodeName> nodes) {
-  auto& controller = *session.controller;
-  const auto until =
-      controller.clock().steady() + limitHere(controller.clock(), kAgentReconnectTimeout);
-  std::set<NodeName> out;
-  for (const auto& name : nodes) {
-    if (const auto left =
-            std::chrono::duration_cast<std::chrono::seconds>(until - controller.clock().steady());
-        left.count() > 0) {
-      (void)co_await controller.agents().waitFor(name, wire::Mode::Disk, "", left);
-    }
-    if (const auto agent = controller.agents().state(name);
-        agent && agent->mode == wire::Mode::Disk)
-      out.insert(name);
-  }
-  co_return out;
-}
-
-/// Nodes that a test may disturb now. Those that were named must all be; of the others some may be
-/// left out, and it is said why.
-Async<std::vector<NodeName>> disturbableNodes(Session& session, std::vector<NodeName> named) {
-  const bool all = named.empty();
-  if (all)
-    for (const auto& node : session.cluster().nodes)
-      if (!session.cluster().profileOf(node).fabric.empty()) named.push_back(node.name);
-  CO_TRY(there, co_await connectedNodes(session, named));
-  CO_TRY(claims, session.controller->store().claims());
-  std::vector<NodeName> out;
-  for (const auto& name : named) {
-    std::string why = "its installed system does not call";
-    if (there.contains(name)) {
-      CO_TRY(answer, co_await whyNotDisturb(session, name, claims));
-      why = answer;
-    }
-    if (why.empty())
-      out.push_back(name);
-    else if (!all)
-      co_return fail(ErrorCode::Conflict,
-                     fmt::format("{}: {}; nothing was tested", name.str(), why));
-    else
-      session.progress.onNotice(fmt::format("left out: {}: {}", name.str(), why));
-  }
-  co_return out;
-}
-
-lifecycle::Subject subjectOf(const isolate::Site& site, const isolate::Culprit& culprit) {
-  const bool of_node =
-      culprit.kind == isolate::CulpritKind::Node || culprit.kind == isolate::CulpritKind::Nic;
-  return of_node ? lifecycle::Subject(site.nodes[static_cast<std::size_t>(culprit.a)].name)
-                 : lifecycle::Subject::cluster();
-}
-
-/// A node's culprits share its facet; what belongs to no node has one of its own:
-/// "isolation.uplinks-of-leaf-su2-r1".
-FacetName facetOf(const isolate::Site& site, const isolate::Culprit& culprit) {
-  std::string name(kFacet);
-  if (!subjectOf(site, culprit).isCluster()) return FacetName(name);
-  name += '.';
-  for (const char letter : isolate::tell(site, culprit).subject)
-    name += std::isalnum(static_cast<unsigned char>(letter)) ? letter : '-';
-  return FacetName(name);
-}
-
-/// A finding of the cluster is over when all nodes that it was seen on were tested again and
-/// cleared.
-Result<void> clearShared(lifecycle::Store& store, const std::set<std::string>& cleared) {
-  const auto cluster = lifecycle::Subject::cluster();
-  TRY(open, store.findings(&cluster));
-  for (const auto& finding : open) {
-    if (!finding.facet.facet.str().starts_with(std::string(kFacet) + ".")) continue;
-    const auto evidence = jsonOrNone(finding.evidence, kKeptJson);
-    const auto nodes = evidence.is_object() ? evidence.value("nodes", std::vector<std::string>{})
-                                            : std::vector<std::string>{};
-    if (!nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [&cleared](const auto& node) {
-          return cleared.contains(node);
-        }))
-      TRY_OK(store.clearFindings(finding.facet));
-  }
-  return {};
-}
-
-/// Each culprit is a finding, of its node or of the cluster, until a later isolation clears what it
-/// was seen on.
-Result<void> raiseFindings(Controller& controller, const isolate::IsolationRun& done) {
-  const auto& site = done.begun.site;
-  auto& store = controller.store();
-  std::set<std::string> cleared;
-  for (const int node : done.verdict.cleared) {
-    const auto& name = site.nodes[static_cast<std::size_t>(node)].name;
-    cleared.insert(name.str());
-    TRY_OK(store.clearFindings({lifecycle::Subject(name), FacetName(std::string(kFacet))}));
-  }
-  TRY_OK(clearShared(store, cleared));
-  std::set<lifecycle::FacetRef> begun;  // what was found before is told anew, once
-  for (const auto& culprit : done.verdict.culprits) {
-    const auto told = isolate::tell(site, culprit);
-    const lifecycle::FacetRef facet{subjectOf(site, culprit), facetOf(site, culprit)};
-    if (begun.insert(facet).second) TRY_OK(store.clearFindings(facet));
-    std::set<std::string> nodes;
-    for (const auto& [a, b] : culprit.seen)
-      nodes.insert(site.nodes[static_cast<std::size_t>(a)].name.str()),
-          nodes.insert(site.nodes[static_cast<std::size_t>(b)].name.str());
-    TRY_OK(store.addFinding({facet, Severity::Error,
-                             fmt::format("{}: {} (confidence {:.2f} %)", told.subject, told.what,
-                                         100 * culprit.confidence),
-                             jsonText(nlohmann::json{{"fresh_tests", culprit.tests},
-                                                     {"reached", culprit.reached},
-                                                     {"nodes", nodes},
-                                                     {"run", done.begun.run_id}}),
-                             told.next, controller.clock().now(), lifecycle::kIsolationSource}));
-  }
-  return {};
-}
-
-Result<void> storeMeasurements(Session& session, const isolate::IsolationRun& done) {
-  const auto& site = done.begun.site;
-  std::vector<lifecycle::MeasuredSet> sets;
-  for (std::size_t n = 0; n < site.nodes.size(); ++n) {
-    const auto* node = session.cluster().findNode(site.nodes[n].name);
-    if (!node) continue;  // declared away while it was tested
-    sets.push_back({session.controller->clock().now(),
-                    node->name,
-                    "isolate",
-                    validate::skuOf(session.cluster(), *node, session.controller->agents()),
-                    node->rack,
-                    {}});
-    for (int rail = 0; rail < site.layout.rails; ++rail)
-      if (const auto best = done.best.find({static_cast<int>(n), rail}); best != done.best.end())
-        sets.back().numbers[fmt::format(
-            "isolate/{}_gbits@{}",
-            done.begun.engine.kind == isolate::EngineKind::Rdma ? "pair"
-                                                                : toString(done.begun.engine.kind),
-            site.nodes[n].devices[static_cast<std::size_t>(rail)])] = best->second;
-  }
-  return session.controller->measurements().add(sets);
-}
-
-/// The run that this very wish has begun and not ended, when it may go on.
-Async<std::optional<isolate::Begun>> interruptedRun(Session& session, isolate::RunLog& log) {
-  CO_TRY(begun, log.begun());
-  if (!begun) co_return std::nullopt;
-  auto& controller = *session.controller;
-  std::string why;
-  if (controller.clock().now() - begun->at > kResumeWindow) why = "it is too long ago";
-  CO_TRY(claims, controller.store().claims());
-  std::vector<NodeName> nodes;
-  for (const auto& node : begun->site.nodes) {
-    nodes.push_back(node.name);
-    if (!why.empty()) continue;
-    if (!session.cluster().findNode(node.name)) {
-      why = node.name.str() + " is in the inventory no more";
-      continue;
-    }
-    CO_TRY(disturbed, co_await whyNotDisturb(session, node.name, claims));
-    if (!disturbed.empty()) why = fmt::format("{}: {}", node.name.str(), disturbed);
-  }
-  if (!why.empty()) {
-    session.progress.onNotice(fmt::format(
-        "the isolation of {} was interrupted and does not go on: {}", toString(begun->at), why));
-    CO_TRY_OK(log.remove());
-    co_return std::nullopt;
-  }
-  session.progress.onNotice(fmt::format("goes on with the isolation of {}", toString(begun->at)));
-  auto waiting = connectedNodes(session, nodes);  // who does not come fails its tests
-  CO_TRY_OK(co_await std::move(waiting));
-  co_return std::move(begun);
-}
-
-/// The tables of the switches, where this machine sits on an InfiniBand fabric.
-Async<isolate::SiteRoutes> routesOf(const Options& options, const Session& session,
-                                    const isolate::Site& site) {
-  const auto processes = io::makeProcessRunner();
-  const auto where = fabricOptions(options, session.lab, session.cluster(), site.fabric);
-  CO_TRY(seen, co_await fabric::discover(*processes, where));
-  CO_TRY(found, fabric::withDeclaredNames(session.cluster(), std::move(seen), site.fabric));
-  fabric::Tools tools(*processes, where);
-  CO_TRY(tables, co_await tools.forwardingTables());
-  co_return siteRoutes(site, fabric::Routes(found, tables));
-}
-
-/// Without routes a bad way is told by its leaf's uplinks instead of its cable: less exact, and no
-/// reason not to test.
-Async<void> addRoutes(const Options& options, const Session& session, isolate::Site& site) {
-  if (site.link.empty()) co_return Result<void>();
-  auto routes = co_await routesOf(options, session, site);
-  if (routes)
-    useRoutes(site, std::move(*routes));
-  else
-    session.progress.onNotice(
-        fmt::format("single cables cannot be told apart: {}", routes.error().str()));
-  co_return Result<void>();
-}
-
-Async<isolate::Begun> beginRun(const Options& options, Session& session, IsolationRequest request,
-                               std::vector<NodeName> named) {
-  CO_TRY(nodes, co_await disturbableNodes(session, std::move(named)));
-  isolate::Begun begun;
-  begun.run_id = "isolate-" + io::randomToken(8);
-  begun.at = session.controller->clock().now();
-  begun.seed =
-      request.seed ? request.seed : static_cast<std::uint64_t>(begun.at.time_since_epoch().count());
-  CO_TRY(engine, co_await isolate::chooseEngine(request.engine, nodes, session.controller->agents(),
-                                                begun.run_id));
-  begun.engine = engine;
-  CO_TRY(site, isolate::siteOf(session.cluster(), nodes, session.controller->agents(), engine));
-  begun.site = std::move(site);
-  if (engine.kind != isolate::EngineKind::Tcp) {
-    CO_TRY_OK(co_await addRoutes(options, session, begun.site));
-  }
-  begun.least_gbits =
-      request.min_gbps ? request.min_gbps : isolate::leastGbitsOf(begun.site, engine.kind);
-  co_return std::move(begun);
-}
-
-Async<isolate::IsolationRun> runIsolation(const Options& options, Session& session,
-                                          IsolationRequest request, std::vector<NodeName> named,
-                                          isolate::RunLog& log) {
-  CO_TRY(begun, co_await interruptedRun(session, log));
-  if (!begun) {
-    CO_TRY(made, co_await beginRun(options, session, std::move(request), std::move(named)));
-    CO_TRY_OK(log.begin(made));
-    begun = std::move(made);
-  }
-  const isolate::RoundBegins tell = [&progress = session.progress](const isolate::Round& round) {
-    progress.onNotice(
-        fmt::format("round {}: {} ({} tests)", round.number, round.what, round.groups.size()));
-  };
-  co_return co_await isolate::runIsolation(std::move(*begun), log, session.controller->agents(),
-                                           tell);
-}
-
 /// One run of one wish at a time, and it is found again by the same words.
-std::filesystem::path folderOf(const Options& options, const IsolationRequest& request) {
+std::string logOf(const IsolationRequest& request) {
   const auto wish = fmt::format("{}|{}|{}|{}", request.nodes, request.engine,
                                 request.min_gbps.value_or(0), request.seed);
-  return options.state / "validation" / ("isolating-" + io::sha256Hex(wish).substr(0, 16));
-}
-
-/// The document first: its name follows from the run, so that it is written once however often this
-/// is done.
-Result<std::filesystem::path> record(const Options& options, Session& session,
-                                     const isolate::IsolationRun& done) {
-  auto file = options.state / "validation" /
-              fmt::format("isolate-{}.json", done.begun.at.time_since_epoch().count());
-  TRY_OK(io::makeDirs(file.parent_path(), kStateFolderMode));
-  TRY_OK(io::writeFileAtomic(file, jsonText(toJson(done), 1), kStateFileMode));
-  TRY_OK(raiseFindings(*session.controller, done));
-  TRY_OK(storeMeasurements(session, done));
-  return file;
+  return "isolating-" + io::sha256Hex(wish).substr(0, 16);
 }
 
 }  // namespace
@@ -313,13 +27,26 @@ Result<IsolationResult> isolateNodes(const Options& options, const IsolationRequ
   TRY(live, effectiveCluster(options));
   TRY(session, Session::open(options, std::move(live), Role::ReadOnly, progress));
   TRY(named, selectedNodes(session->cluster(), request.nodes));
-  isolate::RunLog log(folderOf(options, request));
-  TRY_OK(io::makeDirs(log.folder().parent_path(), kStateFolderMode));
-  const auto alone = io::FileLock::take(log.folder().string() + ".lock");
+  auto& controller = *session->controller;
+  const IsolationServices services{
+      session->cluster(),
+      controller.agents(),
+      controller.store(),
+      controller.measurements(),
+      controller.clock(),
+      [&controller](lifecycle::Subject subject) {
+        return controller.observePool(std::move(subject));
+      },
+      routesOfSite(options, session->cluster(), session->lab),
+      [&progress](const std::string& text) { progress.onNotice(text); },
+      isolationFolder(options)};
+  const auto log = logOf(request);
+  TRY_OK(io::makeDirs(services.folder, kStateFolderMode));
+  const auto alone = io::FileLock::take((services.folder / log).string() + ".lock");
   if (!alone) return fail(alone.error());
-  TRY(done, session->controller->run(runIsolation(options, *session, request, named, log)));
-  TRY(file, record(options, *session, done));
-  TRY_OK(log.remove());
+  TRY(done, controller.run(isolateNodes(services, {request, named, named.empty(), log})));
+  TRY(file, keepIsolation(services, done));
+  TRY_OK(forgetIsolation(services.folder, log));
   return IsolationResult{std::move(done), std::move(file)};
 }
 

@@ -8,6 +8,8 @@ namespace {
 
 constexpr int kMaxMinutes = 7 * 24 * 60;
 constexpr int kMaxDays = 3650;
+constexpr const char* kDirect =
+    "Do it in this process, although a monitor serves the site: the monitor waits meanwhile";
 
 void addRun(CLI::App& group, Invocation& call) {
   auto [run, args] = addCommand(
@@ -28,9 +30,7 @@ void addRun(CLI::App& group, Invocation& call) {
                "power supplies bear the load step; refused where its declared power does not "
                "allow it");
   refuseOldFlag(run, "--together", "--synchronized-load");
-  run.add_flag("--direct", call.options.direct,
-               "Run them in this process, although a monitor serves the site: the monitor waits "
-               "meanwhile");
+  run.add_flag("--direct", call.options.direct, kDirect);
   asksServer(run, call);
 }
 
@@ -53,6 +53,8 @@ void addIsolate(CLI::App& group, Invocation& call) {
       ->check(CLI::IsMember({"auto", "rdma", "nccl", "tcp"}))
       ->capture_default_str();
   isolate.add_option("--seed", args.seed, "Plan the same rounds again");
+  isolate.add_flag("--direct", call.options.direct, kDirect);
+  asksServer(isolate, call);
 }
 
 void addDays(CLI::App& command, app::MeasurementsRequest& request) {

@@ -14,7 +14,26 @@
 
 namespace muster::cli {
 
+namespace {
+
+/// Whoever serves the site tests the nodes, and goes on watching the others.
+int isolateByRun(const app::Options& options, app::SiteClient& site,
+                 const app::IsolationRequest& request) {
+  ApplyProgress progress(options.json, true, PlanDetail::Grouped);
+  return followNewRun(options, site,
+                      {.kind = lifecycle::RunKind::Isolate,
+                       .apply = {request.nodes, false, options.command_line, ""},
+                       .isolate = {request.engine == "auto" ? "" : request.engine,
+                                   request.min_gbps.value_or(0), request.seed}},
+                      progress);
+}
+
+}  // namespace
+
 int validateIsolate(const app::Options& options, const app::IsolationRequest& request) {
+  const auto site = siteForRuns(options);
+  if (!site) return report(site.error());
+  if (*site) return isolateByRun(options, **site, request);
   ConsoleProgress progress(options.json, ShowEvents::No);
   const auto done = app::isolateNodes(options, request, progress);
   if (!done) return report(done.error());

@@ -103,6 +103,12 @@ std::string runText(const Run& run) {
     line("rollout",
          fmt::format("{}{}{}", run.rollout.id, run.rollout.back ? ", undone" : "",
                      run.rollout.driver.empty() ? "" : ", driver " + run.rollout.driver));
+  if (run.kind == RunKind::Isolate)
+    line("tests",
+         fmt::format(
+             "{}{}", run.isolate.engine.empty() ? "by what the nodes have" : run.isolate.engine,
+             run.isolate.min_gbps > 0 ? fmt::format(", at least {} Gb/s", run.isolate.min_gbps)
+                                      : std::string()));
   line("after restart", std::string(toString(run.after_restart)));
   line("plan", run.plan_hash);
   for (const auto& approval : run.approvals)

@@ -11,9 +11,11 @@
 #include "inventory/model/cluster.h"
 #include "lifecycle/executor/apply_run.h"
 #include "lifecycle/executor/exception_boundary.h"
+#include "lifecycle/executor/lease_keeper.h"
 #include "lifecycle/model/quarantine.h"
 #include "lifecycle/model/unread.h"
 
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/system/system_error.hpp>
 #include <nlohmann/json.hpp>
 
@@ -320,6 +322,40 @@ Async<ApplyReport> Engine::apply(Plan plan, Worker worker) {
   auto report = co_await run.run();
   co_await journal_->settled();
   co_return report;
+}
+
+Async<void> Engine::holding(std::set<Subject> subjects, Worker worker,
+                            std::function<Async<void>()> work) {
+  using namespace asio::experimental::awaitable_operators;
+  journal_->attach(co_await asio::this_coro::executor);
+  Services services = services_;
+  services.worker = worker.name;
+  LeaseKeeper claims(services);
+  CO_TRY_OK(claims.begin());
+  std::vector<Subject> held;
+  Result<void> outcome;
+  for (const auto& subject : subjects) {
+    auto claim = co_await claims.claim(subject);
+    if (claim && claim->ours) {
+      held.push_back(subject);
+      continue;
+    }
+    outcome = claim ? fail(Error(ErrorCode::Conflict,
+                                 fmt::format("{} works on {}", claim->holder, subject.str()))
+                               .because(HoldRefusal::OthersWork))
+                    : std::unexpected(std::move(claim).error());
+    break;
+  }
+  if (outcome) {
+    auto doing = work();
+    auto renewals = claims.renewForever();
+    auto both = std::move(doing) || std::move(renewals);  // the renewals end with the work
+    auto first = co_await std::move(both);
+    outcome = std::move(std::get<0>(first));
+  }
+  for (const auto& subject : held) co_await claims.release(subject);
+  co_await journal_->settled();
+  co_return outcome;
 }
 
 std::set<Subject> Engine::heldByOthers(const std::string& worker) const {

@@ -108,6 +108,9 @@ struct ApplyReport {
   bool ok() const { return failed == 0 && blocked == 0 && skipped == 0; }
 };
 
+/// Why `Engine::holding` has not begun: a reason of its Error.
+enum class HoldRefusal { OthersWork };
+
 class Engine {
  public:
   Engine(const inventory::Cluster& cluster, Phases phases, Store& store, Clock& clock,
@@ -161,6 +164,11 @@ class Engine {
   /// none from before the attempt stays. Errors: Conflict (the plan is of another inventory), and
   /// those of the store before anything was started
   Async<ApplyReport> apply(Plan plan, Worker worker = {});
+
+  /// Claims these subjects for the worker while `work` goes on, which is no plan: tests between
+  /// nodes. Nobody else works on them meanwhile. Errors: Conflict with HoldRefusal::OthersWork
+  /// (somebody has one of them: who), and those of `work`
+  Async<void> holding(std::set<Subject> subjects, Worker worker, std::function<Async<void>()> work);
 
   /// What other workers of this controller have now.
   std::set<Subject> heldByOthers(const std::string& worker) const;

@@ -30,9 +30,10 @@ inline constexpr std::size_t kMaxRolloutChangeBytes = 1u << 20;
 
 enum class RunKind {
   Apply,
-  Erase,    ///< the disks of one node, for good
-  Rollout,  ///< a change in waves, or its undoing
-  Validate  ///< gates again, also those that have passed
+  Erase,     ///< the disks of one node, for good
+  Rollout,   ///< a change in waves, or its undoing
+  Validate,  ///< gates again, also those that have passed
+  Isolate    ///< tests between nodes, to find what is bad
 };
 std::string_view toString(RunKind kind);
 std::optional<RunKind> parseRunKind(std::string_view text);
@@ -71,6 +72,7 @@ enum class RunReason {
   LimitsExceeded,  ///< it would take too many nodes out of work
   ActionFailed,    ///< the report says which
   Blocked,         ///< what is left cannot be done without a person
+  FaultsFound,     ///< what was tested is bad, or could not be cleared
   OthersWork,      ///< other workers had the nodes for too long
   CannotPlan,      ///< the nodes could not be looked at, or there is no such plan
   CancelledByPerson,
@@ -168,6 +170,15 @@ struct ValidateParams {
   friend bool operator==(const ValidateParams&, const ValidateParams&) = default;
 };
 
+/// Of RunKind::Isolate, over the nodes of ApplyParams; without any: those of fabrics that may be
+/// disturbed.
+struct IsolateParams {
+  std::string engine;      ///< "rdma", "nccl", "tcp"; empty: what the nodes have
+  double min_gbps = 0;     ///< of a healthy pair; 0: the floor of device and link
+  std::uint64_t seed = 0;  ///< 0: by the run's id
+  friend bool operator==(const IsolateParams&, const IsolateParams&) = default;
+};
+
 /// Somebody said yes to one plan.
 struct RunApproval {
   RunActor by;
@@ -213,6 +224,7 @@ struct Run {
   EraseParams erase;
   RolloutParams rollout;
   ValidateParams validate;
+  IsolateParams isolate;
   RunActor asked_by;
   std::string idempotency_key;  ///< of who asked; empty: none
   WallTime asked_at{};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The record of a run: each type says its fields once.
 #include "inventory/parse/hostlist.h"
-#include "lifecycle/runs/run.h"
 #include "lifecycle/runs/run_words.h"
 
 namespace muster::lifecycle {
@@ -122,6 +121,12 @@ inline constexpr auto kFields<ValidateParams> = std::tuple(
     field("synchronized_load", &ValidateParams::synchronized_load, Flag{}).omitted());
 
 template <>
+inline constexpr auto kFields<IsolateParams> =
+    std::tuple(field("engine", &IsolateParams::engine, kName).omitted(),
+               field("min_gbps", &IsolateParams::min_gbps, Number{}).omitted(),
+               field("seed", &IsolateParams::seed, Whole{}).omitted());
+
+template <>
 inline constexpr auto kFields<RunApproval> =
     std::tuple(field("by", &RunApproval::by, Object{}), field("at", &RunApproval::at, Time{}),
                field("plan", &RunApproval::plan_hash, kHash),
@@ -132,7 +137,7 @@ template <>
 inline constexpr auto kFields<RunOverride> = std::tuple(
     field("by", &RunOverride::by, Object{}), field("at", &RunOverride::at, Time{}),
     field("plan", &RunOverride::plan_hash, kHash),
-    field("against", &RunOverride::against, Word<RunReason, 21>{&kRunReasons, kMaxWordBytes}),
+    field("against", &RunOverride::against, Word<RunReason, 22>{&kRunReasons, kMaxWordBytes}),
     field("reason", &RunOverride::reason, kText),
     field("acknowledged_by", &RunOverride::acknowledged_by, kName).omitted(),
     field("acknowledged_at", &RunOverride::acknowledged_at, Time{}).omitted(),
@@ -141,7 +146,7 @@ inline constexpr auto kFields<RunOverride> = std::tuple(
 template <>
 inline constexpr auto kFields<RunStamp> = std::tuple(
     field("state", &RunStamp::state, Word<RunState, 13>{&kRunStates, kMaxWordBytes}),
-    field("reason", &RunStamp::reason, Word<RunReason, 21>{&kRunReasons, kMaxWordBytes}).omitted(),
+    field("reason", &RunStamp::reason, Word<RunReason, 22>{&kRunReasons, kMaxWordBytes}).omitted(),
     field("at", &RunStamp::at, Time{}), field("by", &RunStamp::by, kName).omitted());
 
 template <>
@@ -182,11 +187,12 @@ inline constexpr auto kFields<Run> = std::tuple(
     field("apply", &Run::apply, Object{}), field("erase", &Run::erase, Object{}).omitted(),
     field("rollout", &Run::rollout, Object{}).omitted(),
     field("validate", &Run::validate, Object{}).omitted(),
+    field("isolate", &Run::isolate, Object{}).omitted(),
     field("asked_by", &Run::asked_by, Object{}),
     field("after_restart", &Run::after_restart,
           Word<AfterRestart, 2>{&kAfterRestart, kMaxWordBytes})
         .omitted(),
-    field("reason", &Run::reason, Word<RunReason, 21>{&kRunReasons, kMaxWordBytes}).omitted(),
+    field("reason", &Run::reason, Word<RunReason, 22>{&kRunReasons, kMaxWordBytes}).omitted(),
     field("text", &Run::text, kText).omitted(),
     field("order", &Run::order, Word<RunOrder, 3>{&kRunOrders, kMaxWordBytes}).omitted(),
     field("ordered_by", &Run::ordered_by, kName).omitted(),

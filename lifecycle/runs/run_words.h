@@ -8,10 +8,11 @@
 
 namespace muster::lifecycle {
 
-inline constexpr wire::Words<RunKind, 4> kRunKinds{{{RunKind::Apply, "apply"},
+inline constexpr wire::Words<RunKind, 5> kRunKinds{{{RunKind::Apply, "apply"},
                                                     {RunKind::Erase, "erase"},
                                                     {RunKind::Rollout, "rollout"},
-                                                    {RunKind::Validate, "validate"}}};
+                                                    {RunKind::Validate, "validate"},
+                                                    {RunKind::Isolate, "isolate"}}};
 
 inline constexpr wire::Words<RunState, 13> kRunStates{{{RunState::Queued, "queued"},
                                                        {RunState::Planning, "planning"},
@@ -27,7 +28,7 @@ inline constexpr wire::Words<RunState, 13> kRunStates{{{RunState::Queued, "queue
                                                        {RunState::Cancelled, "cancelled"},
                                                        {RunState::Outdated, "outdated"}}};
 
-inline constexpr wire::Words<RunReason, 21> kRunReasons{
+inline constexpr wire::Words<RunReason, 22> kRunReasons{
     {{RunReason::None, "none"},
      {RunReason::AwaitsConfirmation, "awaits-confirmation"},
      {RunReason::AwaitsApproval, "awaits-approval"},
@@ -35,6 +36,7 @@ inline constexpr wire::Words<RunReason, 21> kRunReasons{
      {RunReason::LimitsExceeded, "limits-exceeded"},
      {RunReason::ActionFailed, "action-failed"},
      {RunReason::Blocked, "blocked"},
+     {RunReason::FaultsFound, "faults-found"},
      {RunReason::OthersWork, "others-work"},
      {RunReason::CannotPlan, "cannot-plan"},
      {RunReason::CancelledByPerson, "cancelled-by-person"},

@@ -9,7 +9,6 @@
 #include "base/io/unix_client.h"
 #include "cli/view/rollout_view.h"
 #include "cli/view/run_view.h"
-#include "inventory/model/rollout_policy.h"
 #include "lifecycle/model/json.h"
 #include "tests/api/api_site.h"
 
@@ -321,7 +320,7 @@ TEST_P(SiteClientContract, runsOfEachKindAreAskedFor) {
   app::RunRequest rollout{.kind = lifecycle::RunKind::Rollout, .apply = {"gpu[001-002]"}};
   rollout.rollout.driver = "nvidia-575";
   rollout.rollout.canaries = 2;
-  rollout.rollout.on_failure = inventory::OnFailure::RollBack;
+  rollout.rollout.on_failure = lifecycle::parseOnFailure("roll-back");
   const auto third = site().submitRun(rollout);
   ASSERT_TRUE(third) << third.error().str();
   EXPECT_EQ(third->kind, lifecycle::RunKind::Rollout);
@@ -362,7 +361,15 @@ TEST_P(SiteClientContract, runsOfEachKindAreAskedFor) {
   EXPECT_EQ(codeOf(site().submitRun(gates)), ErrorCode::InvalidInput);
   gates.apply.nodes = "gpu999";
   EXPECT_EQ(codeOf(site().submitRun(gates)), ErrorCode::NotFound);
-  EXPECT_THAT(*site().runs({}), SizeIs(4));
+  app::RunRequest between{.kind = lifecycle::RunKind::Isolate, .apply = {"gpu[001-002]"}};
+  between.isolate = {"rdma", 350.5, 7};
+  const auto fifth = site().submitRun(between);
+  ASSERT_TRUE(fifth) << fifth.error().str();
+  EXPECT_EQ(site().run(fifth->id)->kind, lifecycle::RunKind::Isolate);
+  EXPECT_EQ(site().run(fifth->id)->isolate, between.isolate);
+  between.isolate.engine = "mpi";
+  EXPECT_EQ(codeOf(site().submitRun(between)), ErrorCode::InvalidInput);
+  EXPECT_THAT(*site().runs({}), SizeIs(5));
   EXPECT_THAT(*site().runs({.kind = lifecycle::RunKind::Rollout}), SizeIs(1));
 }
 

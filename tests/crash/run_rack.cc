@@ -2,6 +2,7 @@
 #include "tests/crash/run_rack.h"
 
 #include "app/runs/rollout_plans.h"
+#include "app/validation/isolation_work.h"
 #include "inventory/model/cluster.h"
 #include "lifecycle/audit/audit.h"
 #include "lifecycle/rollout/overlay.h"
@@ -82,7 +83,18 @@ Async<lifecycle::ApplyReport> serveUntil(SimulatedRack& rack, lifecycle::Effecti
        &all,
        [&](const lifecycle::RolloutRecord& record) {
          return lifecycle::mayRollBack(rack.cluster, store, record);
-       }},
+       },
+       nullptr,
+       std::make_shared<const app::IsolationServices>(app::IsolationServices{
+           live.cluster(),
+           rack.agents,
+           store,
+           rack.measurements,
+           rack.wall,
+           [&](lifecycle::Subject subject) { return phases.back()->observe(std::move(subject)); },
+           {},
+           {},
+           rack.folder / rack.state / "validation"})},
       memory);
   monitor::Monitor nodes({live.cluster(),
                           all,

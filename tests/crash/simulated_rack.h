@@ -16,6 +16,7 @@
 #include "tests/fakes/fake_bmc.h"
 #include "tests/fakes/fake_netboot.h"
 #include "tests/fakes/fake_process_runner.h"
+#include "tests/fakes/memory_measurements.h"
 #include "tests/lifecycle/crash_store.h"
 #include "tests/run_async.h"
 
@@ -95,6 +96,7 @@ class SimulatedRack {
   FakeAgentGateway agents;
   std::unique_ptr<FakeImageStore> images;
   FakeProcessRunner processes;
+  MemoryMeasurements measurements;
   std::set<FakeNetboot*> netboots;  ///< of the musters that live now
   io::SigningKey key;
   std::map<NodeName, Machine> machines;
