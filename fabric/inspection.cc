@@ -220,10 +220,11 @@ Async<std::string> FabricInspection::smProblem(const Picture& now) {
         info->guid, now.sm_guid);
   if (!log.subnet_up) co_return "opensm has not brought the subnet up";
   if (!info || !info->master) co_return "no subnet manager answers";
-  if (!inventory::namesRouting(declared_->fabric->routing, log.routing_engine))
+  const auto routing = routingOf(*declared_->fabric, declared_->topology);
+  if (!inventory::namesRouting(routing, log.routing_engine))
     co_return fmt::format("routing engine '{}' is in force, '{}' is declared{}{}",
-                          log.routing_engine, declared_->fabric->routing,
-                          log.complaints.empty() ? "" : ": ", fmt::join(log.complaints, " | "));
+                          log.routing_engine, routing, log.complaints.empty() ? "" : ": ",
+                          fmt::join(log.complaints, " | "));
   for (const auto& complaint : log.complaints)
     if (complaint.find("ERR AB") != std::string::npos ||
         complaint.find("ERR 0D01") != std::string::npos)

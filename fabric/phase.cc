@@ -77,7 +77,10 @@ std::vector<Goal> FabricPhase::goals(const inventory::Cluster& cluster, const Su
                   "fabric {} declares no subnet manager of muster: another one must be active",
                   fabric.name)
             : fmt::format("fabric {} declares the subnet manager on the controller, routing {}",
-                          fabric.name, fabric.routing));
+                          fabric.name,
+                          inspection_.declared()
+                              ? routingOf(fabric, inspection_.declared()->topology)
+                              : fabric.routing));
     if (inspection_.hasStandby())
       add(kStandby, std::string(kStandingBy), std::chrono::seconds(5), std::chrono::seconds(120),
           {ref(whole, kSm)},

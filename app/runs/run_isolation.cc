@@ -84,7 +84,8 @@ Result<void> settle(RunWork& work, RunRows& rows, const Run& run,
   if (!verdict.unclear.empty())
     lines.push_back(
         fmt::format("{} of {} nodes are neither cleared nor accused; every test is in {}",
-                    site.nodes.size() - verdict.cleared.size(), site.nodes.size(), file.string()));
+                    site.nodes.size() - verdict.cleared.size() - verdict.good.size(),
+                    site.nodes.size(), file.string()));
   const auto text = fmt::format("{} rounds, {} tests of {} nodes: {} bad, {} not decided; {}",
                                 verdict.rounds, verdict.tests, site.nodes.size(),
                                 verdict.culprits.size(), verdict.unclear.size(), file.string());

@@ -3,7 +3,7 @@
 
 #include "app/site/leadership.h"
 #include "base/io/crypto.h"
-#include "fabric/topology/apart.h"
+#include "fabric/topology/declaration.h"
 #include "inventory/model/bmc_trust.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/networks.h"
@@ -61,7 +61,7 @@ inventory::Loaded loadDeclared(const Options& options) {
   auto loaded = inventory::load(options.inventory);
   if (loaded.cluster) {
     validate::evaluateGates(*loaded.cluster, loaded.diagnostics);
-    fabric::checkApart(*loaded.cluster, loaded.diagnostics);
+    fabric::checkDeclarations(*loaded.cluster, loaded.diagnostics);
   }
   if (loaded.diagnostics.hasErrors()) loaded.cluster.reset();
   loaded.diagnostics.sort();

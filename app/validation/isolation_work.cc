@@ -116,9 +116,24 @@ FacetName facetOf(const isolate::Site& site, const isolate::Culprit& culprit) {
   return FacetName(name);
 }
 
-/// A finding of the cluster is over when all nodes that it was seen on were tested again and
-/// cleared.
-Result<void> clearShared(lifecycle::Store& store, const std::set<std::string>& cleared) {
+/// What refutes a finding. A fault that is always there is refuted by good tests, one that comes
+/// and goes by being cleared alone.
+struct Refuted {
+  std::set<std::string> cleared, good;
+
+  bool by(const std::string& node, bool comes_and_goes) const {
+    return cleared.contains(node) || (!comes_and_goes && good.contains(node));
+  }
+};
+
+/// Whether a finding is of a fault that comes and goes: of those before 0362 it is not known.
+bool comesAndGoes(const nlohmann::json& evidence) {
+  return !evidence.is_object() || evidence.value("bad", 1) > 0;
+}
+
+/// A finding of the cluster is over when all nodes that it was seen on were tested again and are
+/// not what it says.
+Result<void> clearShared(lifecycle::Store& store, const Refuted& refuted) {
   const auto cluster = lifecycle::Subject::cluster();
   TRY(open, store.findings(&cluster));
   for (const auto& finding : open) {
@@ -126,11 +141,22 @@ Result<void> clearShared(lifecycle::Store& store, const std::set<std::string>& c
     const auto evidence = jsonOrNone(finding.evidence, kKeptJson);
     const auto nodes = evidence.is_object() ? evidence.value("nodes", std::vector<std::string>{})
                                             : std::vector<std::string>{};
-    if (!nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [&cleared](const auto& node) {
-          return cleared.contains(node);
+    if (!nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [&](const auto& node) {
+          return refuted.by(node, comesAndGoes(evidence));
         }))
       TRY_OK(store.clearFindings(finding.facet));
   }
+  return {};
+}
+
+/// The same of a node's own.
+Result<void> clearOwn(lifecycle::Store& store, const NodeName& node, const Refuted& refuted) {
+  const lifecycle::Subject subject(node);
+  TRY(open, store.findings(&subject));
+  for (const auto& finding : open)
+    if (finding.facet.facet.str() == kFacet &&
+        refuted.by(node.str(), comesAndGoes(jsonOrNone(finding.evidence, kKeptJson))))
+      TRY_OK(store.clearFindings(finding.facet));
   return {};
 }
 
@@ -139,13 +165,13 @@ Result<void> clearShared(lifecycle::Store& store, const std::set<std::string>& c
 Result<void> raiseFindings(const IsolationServices& services, const isolate::IsolationRun& done) {
   const auto& site = done.begun.site;
   auto& store = services.store;
-  std::set<std::string> cleared;
-  for (const int node : done.verdict.cleared) {
-    const auto& name = site.nodes[static_cast<std::size_t>(node)].name;
-    cleared.insert(name.str());
-    TRY_OK(store.clearFindings({lifecycle::Subject(name), FacetName(std::string(kFacet))}));
-  }
-  TRY_OK(clearShared(store, cleared));
+  Refuted refuted;
+  const auto nameOf = [&site](int node) { return site.nodes[static_cast<std::size_t>(node)].name; };
+  for (const int node : done.verdict.cleared) refuted.cleared.insert(nameOf(node).str());
+  for (const int node : done.verdict.good) refuted.good.insert(nameOf(node).str());
+  for (const auto* nodes : {&done.verdict.cleared, &done.verdict.good})
+    for (const int node : *nodes) TRY_OK(clearOwn(store, nameOf(node), refuted));
+  TRY_OK(clearShared(store, refuted));
   std::set<lifecycle::FacetRef> begun;  // what was found before is told anew, once
   for (const auto& culprit : done.verdict.culprits) {
     const auto told = isolate::tell(site, culprit);
@@ -159,6 +185,7 @@ Result<void> raiseFindings(const IsolationServices& services, const isolate::Iso
                              fmt::format("{}: {} (confidence {:.2f} %)", told.subject, told.what,
                                          100 * culprit.confidence),
                              jsonText(nlohmann::json{{"fresh_tests", culprit.tests},
+                                                     {"bad", culprit.bad},
                                                      {"reached", culprit.reached},
                                                      {"nodes", nodes},
                                                      {"run", done.begun.run_id}}),

@@ -104,10 +104,12 @@ std::vector<RenderedFile> fabricFiles(const inventory::Cluster& cluster,
     if (inventory::isOn(profile, fabric.name))
       out.push_back({fmt::format("{}roce/{}.sh", folder, name),
                      roceHostScript(*fabric.roce, rdmaDevices(profile, fabric))});
-  out.push_back({folder + "roce/cumulus.txt", roceCumulus(*fabric.roce)});
+  out.push_back({folder + "roce/cumulus.txt", roceCumulus(*fabric.roce, NvueSince::Cumulus50)});
+  out.push_back(
+      {folder + "roce/cumulus-5.15.txt", roceCumulus(*fabric.roce, NvueSince::Cumulus515)});
   for (const auto& [name, ports] : cabledPorts(declared))
-    out.push_back(
-        {fmt::format("{}roce/sonic/{}.json", folder, name), roceSonic(*fabric.roce, ports)});
+    for (const auto asic : kSonicAsics)
+      out.push_back({folder + sonicFile(asic, name), roceSonic(*fabric.roce, ports, asic)});
   return out;
 }
 

@@ -23,6 +23,7 @@ constexpr int kSweepIntervalS = 10;
 // to 5.0 s. 200 ms × 2 declared a live master dead.
 constexpr int kSmPollingMs = 800;
 constexpr int kSmPollingRetries = 3;
+constexpr std::string_view kOfOneSwitch = "minhop";
 constexpr int kMaxWireSmps = 4;
 constexpr int kLogMaxMib = 64;
 
@@ -30,8 +31,8 @@ constexpr std::string_view kPortsFact = "ports";
 constexpr std::string_view kSwitchesFact = "switches";
 
 /// Whether OpenSM may come to ftree, which wants lists of what hangs where.
-bool mayUseFatTree(const inventory::Fabric& fabric) {
-  return inventory::namesRouting(fabric.routing, inventory::kFatTreeRouting);
+bool mayUseFatTree(std::string_view routing) {
+  return inventory::namesRouting(routing, inventory::kFatTreeRouting);
 }
 
 std::string rootGuids(const std::vector<std::string>& roots, const KnownGuids& known) {
@@ -56,7 +57,7 @@ int reverseHops(const Topology& declared, std::size_t io_hcas) {
   return std::max(1, highest - 1);
 }
 
-std::string opensmConf(const inventory::Fabric& fabric, const SmSeat& seat, bool has_roots,
+std::string opensmConf(const std::string& routing, const SmSeat& seat, bool has_roots,
                        int reverse_hops) {
   const auto folder = seat.folder.string();
   std::string out = "# Written by muster from the inventory; what is changed here is undone.\n";
@@ -67,14 +68,14 @@ std::string opensmConf(const inventory::Fabric& fabric, const SmSeat& seat, bool
   set("sm_priority", kSmPriority - seat.rank);
   set("subnet_prefix", "0xfe80000000000000");
   set("m_key", "0x0000000000000000");
-  set("routing_engine", fabric.routing);
+  set("routing_engine", routing);
   if (has_roots)
     set("root_guid_file",
         folder + "/root_guids");  // without it one pulled uplink makes ftree fall back to minhop
-  if (mayUseFatTree(fabric))
+  if (mayUseFatTree(routing))
     set("cn_guid_file",
         folder + "/cn_guids");  // else one HCA on a spine (SHARP, UFM) is a node at the wrong level
-  if (reverse_hops > 0 && mayUseFatTree(fabric)) {
+  if (reverse_hops > 0 && mayUseFatTree(routing)) {
     set("io_guid_file",
         folder + "/io_guids");  // storage and gateways: not all on the level of the nodes
     set("max_reverse_hops", reverse_hops);
@@ -99,6 +100,13 @@ std::string opensmConf(const inventory::Fabric& fabric, const SmSeat& seat, bool
 }
 
 }  // namespace
+
+std::string routingOf(const inventory::Fabric& fabric, const Topology& declared) {
+  const auto switches = std::count_if(declared.devices.begin(), declared.devices.end(),
+                                      [](const auto& entry) { return entry.second.is_switch; });
+  return switches == 1 && fabric.routing == inventory::kFatTreeRouting ? std::string(kOfOneSwitch)
+                                                                       : fabric.routing;
+}
 
 std::vector<std::string> managerHcas(const inventory::Cluster& cluster,
                                      const inventory::Fabric& fabric) {
@@ -214,16 +222,17 @@ SmFiles renderSm(const inventory::Fabric& fabric, const Topology& declared,
                  const PartitionRules& rules, const KnownGuids& known, const SmSeat& seat) {
   auto roots = rootSwitches(declared);
   const auto hcas = hcaLists(declared);
-  return {opensmConf(fabric, seat, !roots.empty(), reverseHops(declared, hcas.io.size())),
+  const auto routing = routingOf(fabric, declared);
+  return {opensmConf(routing, seat, !roots.empty(), reverseHops(declared, hcas.io.size())),
           rootGuids(roots, known), knownOf(hcas.io, known),
-          mayUseFatTree(fabric) ? knownOf(hcas.nodes, known) : std::string(),
+          mayUseFatTree(routing) ? knownOf(hcas.nodes, known) : std::string(),
           renderPartitions(withGuids(rules, known.hcas))};
 }
 
 std::string declaredSmDigest(const inventory::Fabric& fabric, const Topology& declared) {
   auto roots = rootSwitches(declared), io = hcaLists(declared).io;
-  return io::sha256Hex(opensmConf(fabric, {controllerHca(fabric), "run", 0}, !roots.empty(),
-                                  reverseHops(declared, io.size())) +
+  return io::sha256Hex(opensmConf(routingOf(fabric, declared), {controllerHca(fabric), "run", 0},
+                                  !roots.empty(), reverseHops(declared, io.size())) +
                        fmt::format("{}\n{}\n{}", fmt::join(roots, "\n"), fmt::join(io, "\n"),
                                    fmt::join(fabric.subnet_managers, "\n")));
 }

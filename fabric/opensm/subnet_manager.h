@@ -31,6 +31,10 @@ struct KnownGuids {
 /// there yet)
 Result<void> checkSubnetManagers(const inventory::Fabric& fabric);
 
+/// The routing engines that OpenSM is started with: as the fabric declares; `ftree`, which is also
+/// the default, is `minhop` for a fabric of one switch, of which OpenSM makes no tree.
+std::string routingOf(const inventory::Fabric& fabric, const Topology& declared);
+
 /// The HCA that each declared subnet manager sits on, in their order: a node's first one.
 std::vector<std::string> managerHcas(const inventory::Cluster& cluster,
                                      const inventory::Fabric& fabric);

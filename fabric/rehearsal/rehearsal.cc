@@ -83,7 +83,7 @@ class Rehearsal {
 
   Manager& master() { return *managers_.front(); }
   bool isDeclared(std::string_view engine) const {
-    return inventory::namesRouting(fabric_->routing, engine);
+    return inventory::namesRouting(routingOf(*fabric_, declared_), engine);
   }
 
   Async<void> bringUp() {

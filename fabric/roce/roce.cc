@@ -110,7 +110,20 @@ done
                      fmt::arg("pfc", pfc), fmt::arg("class", roce.trafficClass()));
 }
 
-std::string roceSonic(const Roce& roce, const std::vector<std::string>& ports) {
+namespace {
+
+/// SONiC gives these two one row of lossless buffers; another row for one of them would overlap.
+constexpr int kFirstLossless = 3, kLastLossless = 4;
+
+std::string losslessGroups(const Roce& roce) {
+  const bool usual = roce.priority == kFirstLossless || roce.priority == kLastLossless;
+  return usual ? fmt::format("{}-{}", kFirstLossless, kLastLossless)
+               : std::to_string(roce.priority);
+}
+
+}  // namespace
+
+std::string roceSonic(const Roce& roce, const std::vector<std::string>& ports, SonicAsic asic) {
   const std::string map(kMap), lossless = std::to_string(roce.priority),
                                notify = std::to_string(roce.cnp_priority);
   const auto wanted = declaredMarking(roce);
@@ -126,6 +139,7 @@ std::string roceSonic(const Roce& roce, const std::vector<std::string>& ports) {
     out["TC_TO_PRIORITY_GROUP_MAP"][map][name] = tc == roce.priority ? name : "0";
     out["MAP_PFC_PRIORITY_TO_QUEUE"][map][name] = name;
   }
+  if (mapsPfcToGroups(asic)) out["PFC_PRIORITY_TO_PRIORITY_GROUP_MAP"][map][lossless] = lossless;
   out["WRED_PROFILE"]["MUSTER_ECN"] = {
       {"ecn", "ecn_all"},
       {"wred_green_enable", "true"},
@@ -138,6 +152,10 @@ std::string roceSonic(const Roce& roce, const std::vector<std::string>& ports) {
     out["PORT_QOS_MAP"][port] = {{"dscp_to_tc_map", map},  {"tc_to_queue_map", map},
                                  {"tc_to_pg_map", map},    {"pfc_to_queue_map", map},
                                  {"pfc_enable", lossless}, {"pfcwd_sw_enable", lossless}};
+    if (mapsPfcToGroups(asic)) {
+      out["PORT_QOS_MAP"][port]["pfc_to_pg_map"] = map;
+      out["BUFFER_PG"][port + "|" + losslessGroups(roce)] = {{"profile", "NULL"}};  // computed
+    }
     out["QUEUE"][port + "|" + lossless] = {{"wred_profile", "MUSTER_ECN"},
                                            {"scheduler", "MUSTER_SHARED"}};
     out["QUEUE"][port + "|" + notify] = {{"scheduler", "MUSTER_STRICT"}};
@@ -149,10 +167,14 @@ std::string roceSonic(const Roce& roce, const std::vector<std::string>& ports) {
   return jsonText(out, 2) + "\n";
 }
 
-std::string roceCumulus(const Roce& roce) {
+std::string_view nvueRoceOn(NvueSince since) {
+  return since == NvueSince::Cumulus515 ? "state enabled" : "enable on";
+}
+
+std::string roceCumulus(const Roce& roce, NvueSince since) {
   return fmt::format(
-      R"(# Written by muster from the inventory.
-nv set qos roce enable on
+      R"(# Written by muster from the inventory, for Cumulus Linux {releases}.
+nv set qos roce {on}
 nv set qos roce mode lossless
 nv set qos mapping default-global trust l3
 nv set qos mapping default-global dscp {dscp} switch-priority {priority}
@@ -164,10 +186,11 @@ nv set qos congestion-control default-global traffic-class {priority} probabilit
 nv set qos egress-scheduler default-global traffic-class {cnp_priority} mode strict
 nv config apply
 )",
-      fmt::arg("dscp", roce.dscp), fmt::arg("priority", roce.priority),
-      fmt::arg("cnp_dscp", roce.cnp_dscp), fmt::arg("cnp_priority", roce.cnp_priority),
-      fmt::arg("low", roce.ecn_min_kib * kKib), fmt::arg("high", roce.ecn_max_kib * kKib),
-      fmt::arg("percent", roce.ecn_percent));
+      fmt::arg("releases", since == NvueSince::Cumulus515 ? "5.15 and later" : "before 5.15"),
+      fmt::arg("on", nvueRoceOn(since)), fmt::arg("dscp", roce.dscp),
+      fmt::arg("priority", roce.priority), fmt::arg("cnp_dscp", roce.cnp_dscp),
+      fmt::arg("cnp_priority", roce.cnp_priority), fmt::arg("low", roce.ecn_min_kib * kKib),
+      fmt::arg("high", roce.ecn_max_kib * kKib), fmt::arg("percent", roce.ecn_percent));
 }
 
 namespace {

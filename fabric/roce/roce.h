@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "fabric/roce/sonic_asic.h"
 #include "inventory/model/fwd.h"
 
 #include <map>
@@ -28,10 +29,18 @@ Marking declaredMarking(const inventory::Roce& roce);
 /// Running it twice changes nothing.
 std::string roceHostScript(const inventory::Roce& roce,
                            const std::vector<std::string>& rdma_devices);
-/// A fragment of SONiC's config_db.json for these ports, to be loaded over what is there.
-std::string roceSonic(const inventory::Roce& roce, const std::vector<std::string>& ports);
-/// NVUE commands for Cumulus Linux.
-std::string roceCumulus(const inventory::Roce& roce);
+/// A fragment of SONiC's config_db.json for these ports, to be loaded over what is there: for ASICs
+/// of this family.
+std::string roceSonic(const inventory::Roce& roce, const std::vector<std::string>& ports,
+                      SonicAsic asic);
+
+/// NVUE writes switches of a feature otherwise since this release of Cumulus Linux.
+enum class NvueSince { Cumulus50, Cumulus515 };
+/// What follows `nv set qos roce`: "state enabled". (Cumulus Linux 5.15: New and Changed NVUE
+/// Commands)
+std::string_view nvueRoceOn(NvueSince since);
+/// NVUE commands for Cumulus Linux of this release and later.
+std::string roceCumulus(const inventory::Roce& roce, NvueSince since);
 
 /// What a port of a SONiC switch does, by its whole config_db. Errors: Corrupt, NotFound (no QoS
 /// map at the port)

@@ -20,9 +20,6 @@ using nlohmann::json;
 
 constexpr int kSonicLanes = 4;  // of a port, where the file does not tell its number
 constexpr int kKib = 1024, kMostPorts = 1024, kCumulusMtu = 9216, kDscpsOfPriority = 8;
-constexpr std::string_view kLoad =
-    "load the file that `muster fabric render` wrote for this switch: sonic-cfggen -j "
-    "roce/sonic/SWITCH.json --write-to-db";
 
 const json& at(const json& object, const std::string& key) {
   static const json nothing = json::object();
@@ -65,7 +62,13 @@ std::vector<int> range(std::string_view text) {
 class Sonic {
  public:
   Sonic(const Roce& roce, const json& config)
-      : roce_(roce), config_(config), text_(jsonText(config)) {
+      : roce_(roce),
+        config_(config),
+        text_(jsonText(config)),
+        asic_(sonicAsicOf(textOf(at(at(config, "DEVICE_METADATA"), "localhost"), "platform"))),
+        load_(fmt::format("load the file that `muster fabric render` wrote for this switch: "
+                          "sonic-cfggen -j {} --write-to-db",
+                          sonicFile(asic_, "SWITCH"))) {
     for (const auto& [key, entry] : at(config, "QUEUE").items()) {  // "Ethernet0,Ethernet4|3-4"
       const auto bar = key.find('|');
       if (bar == std::string::npos) continue;
@@ -92,7 +95,8 @@ class Sonic {
   }
 
  private:
-  void say(const std::string& port, std::string text, std::string repair = std::string(kLoad)) {
+  void say(const std::string& port, std::string text) { say(port, std::move(text), load_); }
+  void say(const std::string& port, std::string text, std::string repair) {
     out_.push_back({port, std::move(text), std::move(repair)});
   }
   /// One load mends all that it mends: it is told once a port.
@@ -126,7 +130,7 @@ class Sonic {
       say(port, "it is shut down", fmt::format("config interface startup {}", port));
     const auto marking = sonicMarking(text_, port);
     if (!marking) return say(port, marking.error().text());
-    for (const auto& text : qosDisagreements(roce_, *marking)) say(port, text, std::string(kLoad));
+    for (const auto& text : qosDisagreements(roce_, *marking)) say(port, text);
     if (const auto mtu = mtuDisagreement(roce_, *marking))
       say(port, *mtu, fmt::format("config interface mtu {} {}", port, roce_.mtu));
     classes(port);
@@ -158,6 +162,31 @@ class Sonic {
       say(port, fmt::format("class {} leaves by queue {}, a pause for priority {} stops queue {}",
                             roce_.priority, queue ? std::to_string(*queue) : "unknown",
                             roce_.priority, paused ? std::to_string(*paused) : "none"));
+    if (!mapsPfcToGroups(asic_) || !group) return;
+    const auto pausing =
+        through("pfc_to_pg_map", "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", roce_.priority);
+    if (pausing != group)
+      say(port, fmt::format("priority {} pauses for priority group {}, its packets are in {}",
+                            roce_.priority, pausing ? std::to_string(*pausing) : "none", *group));
+    if (!hasLosslessBuffer(port, *group))
+      say(port, fmt::format("priority group {} has no lossless buffer (BUFFER_PG): its packets are "
+                            "dropped, not paused",
+                            *group));
+  }
+
+  /// A row of BUFFER_PG that SONiC computes, or that has a profile of lossless traffic.
+  bool hasLosslessBuffer(const std::string& port, int group) const {
+    constexpr std::string_view kLossy = "lossy";
+    for (const auto& [key, entry] : at(config_, "BUFFER_PG").items()) {
+      const auto bar = key.find('|');
+      if (bar == std::string::npos) continue;
+      const auto ports = split(std::string_view(key).substr(0, bar), ',');
+      const auto groups = range(std::string_view(key).substr(bar + 1));
+      if (std::find(ports.begin(), ports.end(), port) != ports.end() &&
+          std::find(groups.begin(), groups.end(), group) != groups.end())
+        return textOf(entry, "profile").find(kLossy) == std::string::npos;
+    }
+    return false;
   }
 
   void queue(const std::string& port) {
@@ -193,6 +222,8 @@ class Sonic {
   const Roce& roce_;
   const json& config_;
   const std::string text_;
+  const SonicAsic asic_;
+  const std::string load_;
   std::map<std::pair<std::string, int>, const json*> queues_;
   std::vector<PortDifference> out_;
 };
@@ -201,17 +232,20 @@ class Sonic {
 /// Converged Ethernet).
 class Nvue {
  public:
-  Nvue(const Roce& roce, const json& set) : roce_(roce), set_(set) {}
+  /// `since`: nullopt where the file does not say its release.
+  Nvue(const Roce& roce, const json& set, std::optional<NvueSince> since)
+      : roce_(roce), set_(set), since_(since) {}
 
   std::vector<PortDifference> run(const std::vector<int>& wanted) {
     const auto& qos = at(set_, "qos");
     const auto& mode = at(qos, "roce");
-    const bool on = textOf(mode, "enable") == "on" || at(mode, "enable") == true;
+    const bool on = textOf(mode, "enable") == "on" || at(mode, "enable") == true ||
+                    textOf(mode, "state") == "enabled";
     if (!on || (!textOf(mode, "mode").empty() && textOf(mode, "mode") != "lossless")) {
       say("",
           on ? fmt::format("RoCE is {} instead of lossless", textOf(mode, "mode"))
              : "RoCE is off: every queue may drop",
-          "nv set qos roce enable on; nv set qos roce mode lossless; nv config apply");
+          fmt::format("{}; nv set qos roce mode lossless; nv config apply", switchOn()));
       return std::move(out_);
     }
     const auto& map = at(at(at(qos, "mapping"), "default-global"), "dscp");
@@ -250,6 +284,11 @@ class Nvue {
  private:
   void say(std::string port, std::string text, std::string repair) {
     out_.push_back({std::move(port), std::move(text), std::move(repair)});
+  }
+  std::string switchOn() const {
+    if (since_) return fmt::format("nv set qos roce {}", nvueRoceOn(*since_));
+    return fmt::format("nv set qos roce {} (before Cumulus Linux 5.15: nv set qos roce {})",
+                       nvueRoceOn(NvueSince::Cumulus515), nvueRoceOn(NvueSince::Cumulus50));
   }
   void expect(bool holds, std::string text, const std::string& words) {
     if (!holds) say("", std::move(text), fmt::format("nv set qos {}; nv config apply", words));
@@ -300,8 +339,22 @@ class Nvue {
 
   const Roce& roce_;
   const json& set_;
+  const std::optional<NvueSince> since_;
   std::vector<PortDifference> out_;
 };
+
+/// "Cumulus Linux 5.15.0" in the header; nullopt: another product, or nothing.
+std::optional<NvueSince> releaseOf(const json& header) {
+  constexpr int kMajor = 5, kMinor = 15;
+  const auto version = textOf(header, "version");
+  const auto words = split(version, ' ');
+  if (words.size() != 3 || words[0] != "Cumulus" || words[1] != "Linux") return std::nullopt;
+  const auto parts = split(words[2], '.');
+  const auto major = number(parts[0]), minor = parts.size() > 1 ? number(parts[1]) : std::nullopt;
+  if (!major || !minor) return std::nullopt;
+  return std::pair(*major, *minor) >= std::pair(kMajor, kMinor) ? NvueSince::Cumulus515
+                                                                : NvueSince::Cumulus50;
+}
 
 }  // namespace
 
@@ -313,9 +366,13 @@ Result<std::vector<PortDifference>> checkSwitch(const Roce& roce, const std::vec
         ErrorCode::Corrupt,
         "the switch's configuration is no JSON; fetch config_db.json, or `nv config show -o json`");
   if (read.is_array() || read.contains("set")) {  // NVUE: [{"header": …}, {"set": …}]
-    for (const auto& part : read.is_array() ? read : json::array({read}))
+    const auto parts = read.is_array() ? read : json::array({read});
+    std::optional<NvueSince> since;
+    for (const auto& part : parts)
+      if (!since) since = releaseOf(at(part, "header"));
+    for (const auto& part : parts)
       if (part.is_object() && part.contains("set") && part["set"].is_object())
-        return Nvue(roce, part["set"]).run(ports);
+        return Nvue(roce, part["set"], since).run(ports);
     return fail(ErrorCode::Corrupt,
                 "NVUE's configuration has no part \"set\"; fetch it by `nv config show -o json`");
   }

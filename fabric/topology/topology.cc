@@ -9,6 +9,7 @@
 #include "inventory/model/profile.h"
 
 #include <algorithm>
+#include <array>
 
 namespace muster::fabric {
 
@@ -40,16 +41,53 @@ CableEnd cableEnd(const std::map<std::string, const Host*>& hosts, const std::st
   return {{name, port}, true};
 }
 
-Result<void> addCables(TopologyBuilder& build, const Fabric& fabric,
+/// How HCAs are called in the system, and in node descriptions. A switch's name may have spaces
+/// too.
+constexpr std::array<std::string_view, 6> kHcaBegins{"mlx", "bnxt_re", "irdma",
+                                                     "hfi", "rxe",     "HCA-"};
+
+bool isHcaName(std::string_view device_name) {
+  const auto host = hostOf(device_name);
+  if (host.size() == device_name.size()) return false;
+  const auto hca = device_name.substr(host.size() + 1);
+  return hca.find(' ') == std::string_view::npos &&
+         std::ranges::any_of(kHcaBegins,
+                             [hca](std::string_view begin) { return hca.starts_with(begin); });
+}
+
+/// An end of a cable that would be taken for a switch, and is a host's: of a node that is not on
+/// the fabric, or of one that there is not. Empty: it is none.
+std::string strangeHost(const Cluster& cluster, const Fabric& fabric, const std::string& name) {
+  const auto host = hostOf(name);
+  if (cluster.findNode(NodeName(std::string(host))))
+    return fmt::format(
+        "{} is a node that is not on the fabric {}: name the fabric in its profile, "
+        "or correct the cable",
+        host, fabric.name);
+  if (isHcaName(name))
+    return fmt::format(
+        "there is no node {} for the HCA {}: correct the name, or say the cable's "
+        "role if `from` is another host",
+        host, name);
+  return {};
+}
+
+Result<void> addCables(TopologyBuilder& build, const Cluster& cluster, const Fabric& fabric,
                        const std::vector<Host>& nodes) {
   const Host controller{"controller", {controllerHca(fabric)}, -1};
   std::map<std::string, const Host*> hosts = {{controller.name, &controller}};
   for (const auto& node : nodes) hosts[node.name] = &node;
   const bool explicit_shape = fabric.shape == FabricShape::Explicit;
   auto add = [&](const CableEnd& end, const FabricCable& cable, AttachedRole role) -> Result<void> {
-    if (!end.is_switch)
+    if (!end.is_switch) {
       build.addHca(end.port.node, role);
-    else if (explicit_shape)
+      return {};
+    }
+    if (auto strange = strangeHost(cluster, fabric, end.port.node); !strange.empty())
+      return fail(Error(ErrorCode::InvalidInput,
+                        fmt::format("fabric {}: {}", fabric.name, std::move(strange)))
+                      .at(cable.where));
+    if (explicit_shape)
       build.addSwitch(end.port.node);
     else if (!build.has(end.port.node))
       return fail(Error(ErrorCode::InvalidInput,
@@ -93,7 +131,9 @@ Result<Topology> fromTopologyFile(const Cluster& cluster, const Fabric& fabric) 
 }  // namespace
 
 std::unexpected<Error> refuse(const Fabric& fabric, std::string text) {
-  return fail(ErrorCode::InvalidInput, fmt::format("fabric {}: {}", fabric.name, std::move(text)));
+  return fail(
+      Error(ErrorCode::InvalidInput, fmt::format("fabric {}: {}", fabric.name, std::move(text)))
+          .at(fabric.where));
 }
 
 Result<void> TopologyBuilder::cable(Port one, Port other, const FabricCable* declared) {
@@ -164,7 +204,7 @@ Result<Topology> declaredTopology(const Cluster& cluster, const Fabric& fabric) 
   auto hosts = hostsOn(cluster, fabric);
   TopologyBuilder build(fabric);
   if (fabric.shape != FabricShape::Explicit) TRY_OK(buildTree(build, fabric, hosts));
-  TRY_OK(addCables(build, fabric, hosts));
+  TRY_OK(addCables(build, cluster, fabric, hosts));
   return build.finish();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules of several fabrics: a profile has one compute fabric, every rail one fabric, every
 // InfiniBand fabric an HCA of the controller of its own. That no switch is in two fabrics is known
-// when they are expanded (fabric/topology/apart.h).
+// when they are expanded (fabric/topology/declaration.h).
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
 #include "inventory/model/fabric_membership.h"
@@ -173,7 +173,11 @@ class FabricRules {
 
   void nvlinkDomains() {
     std::map<std::string_view, std::string_view> first;
-    for (const auto& [name, fabric] : cluster_.fabrics)
+    for (const auto& [name, fabric] : cluster_.fabrics) {
+      if (fabric.purpose == FabricPurpose::Storage && !fabric.nvlink_domains.empty())
+        reader_.error(fabricKey(name, "nvlink_domains"),
+                      fmt::format("the fabric {} is for storage: NVLink domains are of jobs", name),
+                      "declare them at the compute fabric of these nodes");
       for (const auto& domain : fabric.nvlink_domains)
         for (const auto& node : domain.nodes)
           if (const auto [at, fresh] = first.emplace(node, name); !fresh && at->second != name) {
@@ -183,6 +187,7 @@ class FabricRules {
                           "declare its domain at the compute fabric alone");
             break;  // one message a domain
           }
+    }
   }
 
   void unused() {

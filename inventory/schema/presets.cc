@@ -24,6 +24,20 @@ const std::vector<Preset>& rows() {
               "its pin.",
        .services = {"nvidia-fabricmanager"},
        .verify = {{"fabricmanager.match", "yes"}}},
+      {.name = "fabric-manager-nvlink5",
+       .doc = "The same with NVLink 5 (HGX B200, B300): Fabric Manager starts the NVLink subnet "
+              "manager, nvlsm, which reaches the switches by ib_umad.",
+       .packages = {"nvlsm"},
+       .modules = {"ib_umad"},
+       .services = {"nvidia-fabricmanager"},
+       .verify = {{"fabricmanager.match", "yes"}}},
+      {.name = "imex",
+       .doc =
+           "IMEX of NVLink domains over several nodes (NVL72): its service, and channel 0, which "
+           "the driver does not make by itself. Write its package with its pin.",
+       .services = {"nvidia-imex"},
+       .module_options = {{"nvidia", {{"NVreg_CreateImexChannel0", "1"}}}},
+       .verify = {{"service.nvidia-imex", "active"}}},
       {.name = "peermem",
        .doc = "GPUDirect RDMA by nvidia-peermem.",
        .modules = {"nvidia_peermem"}},

@@ -29,7 +29,8 @@ constexpr TextFormat kParameterValue{"a parameter's value without spaces and quo
 constexpr TextFormat kUnit{"a systemd service, without .service", "^[A-Za-z0-9@_.:-]+$",
                            "nvidia-persistenced"};
 constexpr TextFormat kManagerKey{"a key of fabricmanager.cfg", "^[A-Z][A-Z0-9_]*$", "FABRIC_MODE"};
-constexpr std::string_view kManagerPreset = "fabric-manager";
+constexpr std::array<std::string_view, 2> kManagerPresets{"fabric-manager",
+                                                          "fabric-manager-nvlink5"};
 // Those of NVIDIA's guide and of the file in its packages; later releases add some.
 constexpr std::array<std::string_view, 30> kManagerKeys = {"ABORT_CUDA_JOBS_ON_FM_EXIT",
                                                            "ACCESS_LINK_FAILURE_MODE",
@@ -137,7 +138,8 @@ void checkFabricManager(const Driver& driver, const Value& map, Reader& reader) 
 void checkManagerKeys(const Driver& driver, const Value& map, Reader& reader) {
   if (driver.fabric_manager.empty()) return;
   const Value& keys = place(map, "fabric_manager");
-  if (driver.preset != kManagerPreset)
+  if (std::find(kManagerPresets.begin(), kManagerPresets.end(), driver.preset) ==
+      kManagerPresets.end())
     return reader.error(
         keys, fmt::format("the driver {} is not Fabric Manager's", driver.name),
         "give it preset: fabric-manager, or move the keys to the driver that has it");

@@ -323,6 +323,19 @@ void checkShape(const Fabric& fabric, const Value& map, Reader& reader) {
         fmt::format("write a multiple of spines_per_su ({})", fabric.spines_per_su));
 }
 
+/// What only a subnet manager has. A fabric with RoCE has none.
+void checkEthernet(const Fabric& fabric, const Value& map, Reader& reader) {
+  if (!fabric.roce) return;
+  if (!fabric.subnet_managers.empty())
+    reader.error(place(map, "subnet_managers"),
+                 "a fabric with roce is Ethernet and has no subnet manager",
+                 "remove subnet_managers, or roce if it is InfiniBand");
+  if (!fabric.partitions.empty())
+    reader.error(place(map, "partitions"),
+                 "a fabric with roce is Ethernet: nothing gives its ports partitions",
+                 "remove partitions, or roce if it is InfiniBand");
+}
+
 void checkFabric(Fabric& fabric, const Value& map, Reader& reader) {
   fabric.where = reader.at(map);
   if (fabric.shape == FabricShape::Explicit && !fabric.switch_prefix.empty())
@@ -331,6 +344,7 @@ void checkFabric(Fabric& fabric, const Value& map, Reader& reader) {
                  "remove switch_prefix");
   checkShape(fabric, map, reader);
   checkPlaces(fabric, map, reader);
+  checkEthernet(fabric, map, reader);
   std::map<std::pair<std::string, int>, const FabricCable*> used;
   for (const FabricCable& cable : fabric.cables)
     for (const auto& end :

@@ -437,8 +437,13 @@ TEST_F(FabricSystem, keepsTheFatTreeWhereASpineHasAnAggregationNode) {
 }
 
 TEST_F(FabricSystem, isNotContentWithAnotherRoutingEngine) {
-  auto flat = railCluster(
-      2, 1, 4, 1, 0);  // one switch: no fat tree, OpenSM falls back to minhop and reports SUBNET UP
+  auto flat = railCluster(2, 1, 4, 1, 0);
+  auto& pair = flat.fabrics["ib"];  // no fat tree: OpenSM falls back to minhop and says SUBNET UP
+  pair.shape = inventory::FabricShape::Explicit;
+  pair.cables = {{.from_node = "gpu001", .to_node = "sw1", .to_port = 1},
+                 {.from_node = "gpu002", .to_node = "sw2", .to_port = 1},
+                 {.from_node = "controller mlx5_0", .to_node = "sw1", .to_port = 2},
+                 {.from_node = "sw1", .from_port = 8, .to_node = "sw2", .to_port = 8}};
   SimulatedFabric fabric(declared(flat));
   Muster muster(flat, fabric);
   EXPECT_THAT(muster.tryTo(muster.whole, "fabric.sm"),
@@ -449,6 +454,15 @@ TEST_F(FabricSystem, isNotContentWithAnotherRoutingEngine) {
   flat.fabrics["ib"].routing = "minhop";
   Muster again(flat, fabric);
   again.bringUp();
+}
+
+// What was wrong: the default, ftree, could never be met, and the fabric was blocked for ever.
+TEST_F(FabricSystem, aFabricOfOneSwitchComesUpByItsDefault) {
+  const auto one = railCluster(2, 1, 4, 1, 0);
+  SimulatedFabric fabric(declared(one));
+  Muster muster(one, fabric);
+  muster.bringUp();
+  EXPECT_TRUE(muster.met(muster.whole, "fabric.sm"));
 }
 
 TEST_F(FabricSystem, saysSoWhenAnotherSubnetManagerIsMaster) {

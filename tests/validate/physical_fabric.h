@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <random>
@@ -110,9 +111,15 @@ class PhysicalFabric {
     return out;
   }
 
-  validate::isolate::Verdict isolated(validate::isolate::Options options) {
+  /// `after` sees what is known after each round.
+  validate::isolate::Verdict isolated(
+      validate::isolate::Options options,
+      const std::function<void(int round, const validate::isolate::Isolation&)>& after = {}) {
     validate::isolate::Isolation isolation(layout(), options);
-    while (const auto round = isolation.next()) isolation.learn(run(*round));
+    while (const auto round = isolation.next()) {
+      isolation.learn(run(*round));
+      if (after) after(round->number, isolation);
+    }
     return isolation.verdict();
   }
 

@@ -14,6 +14,7 @@ constexpr int kFewestUneven = 3;         ///< bad entries of a row
 constexpr double kUneven = 1e-3;         ///< rows of an all-to-all that are uneven by chance
 constexpr std::size_t kFewEntries = 64;  ///< bad ones that are looked at one by one
 constexpr std::size_t kFewestPeers = 8;  ///< below this a row has no median worth the name
+constexpr std::size_t kFewestRows = 8;   ///< that say how a leaf does
 constexpr double kMedianWidth = 1.25;    ///< σ of a median of m values: so many σ/√m
 constexpr double kRowSigmas = 5;
 constexpr double kLeastMissing = 0.1;  ///< of one entry: shares of a collective are coarse
@@ -104,27 +105,57 @@ void CollectiveLearner::learnMatrices(const RoundResult& result) {
       ++own.bad_by_leaf[state_.leafOf(b)], ++other.bad_by_leaf[state_.leafOf(a)];
       ++own.bad, ++other.bad;
     });
+    if (whole) {
+      auto& then = state_.whole[static_cast<std::size_t>(rail)];
+      then = {.nodes = std::vector<bool>(rows.size()), .bad = {}, .least = least};
+      for (std::size_t n = 0; n < rows.size(); ++n) then.nodes[n] = !rows[n].shares.empty();
+      for (const auto& entry : bad)
+        then.bad.emplace_back(std::min(entry.a, entry.b), std::max(entry.a, entry.b));
+      std::sort(then.bad.begin(), then.bad.end());
+    }
     evaluateRows(rows, rail, like.sigma, 2 * static_cast<double>(bad.size()),
                  2 * static_cast<double>(like.count));
     raiseEntries(rows, bad, rail, whole);
   }
 }
 
-/// A row is slow when its median is, and intermittent when more of it is bad than of other rows.
-/// What is bad only towards one leaf, or only away from the own one, is the way and not the NIC.
+/// What a leaf's rows lack together, where it is little: a leaf that drifts is no fault of its
+/// nodes. Where it is much the leaf is bad, and each of its nodes says so. Sets the rows' medians.
+std::map<int, double> CollectiveLearner::leafLacks(std::vector<Row>& rows) const {
+  std::map<int, std::vector<double>> of_leaf;
+  for (std::size_t n = 0; n < rows.size(); ++n) {
+    auto& row = rows[n];
+    if (row.shares.size() < kFewestPeers) continue;
+    const auto middle = row.shares.begin() + static_cast<std::ptrdiff_t>(row.shares.size() / 2);
+    std::nth_element(row.shares.begin(), middle, row.shares.end());
+    row.middle = *middle;
+    of_leaf[state_.layout.leaf[n]].push_back(static_cast<double>(row.middle));
+  }
+  std::map<int, double> out;
+  for (auto& [leaf, middles] : of_leaf)
+    if (const double lacks = 1 - quantile(middles, 0.5);
+        middles.size() >= kFewestRows && lacks > 0 && lacks < state_.margins().path)
+      out[leaf] = lacks;
+  return out;
+}
+
+/// A row is slow when its median is, against that of its leaf, and intermittent when more of it is
+/// bad than of other rows. What is bad only towards one leaf, or only away from the own one, is the
+/// way and not the NIC.
 void CollectiveLearner::evaluateRows(std::vector<Row>& rows, int rail, double sigma, double all_bad,
                                      double all) {
+  auto leaf_lacks = leafLacks(rows);
   for (std::size_t n = 0; n < rows.size(); ++n) {
     auto& row = rows[n];
     const int node = static_cast<int>(n);
     auto& nic = state_.nic(node, rail);
-    nic.count(row.shares.size());
+    nic.count(row.shares.size(), row.shares.size() >= kFewestPeers);
     if (row.shares.size() < kFewestPeers) continue;
-    const auto middle = row.shares.begin() + static_cast<std::ptrdiff_t>(row.shares.size() / 2);
-    std::nth_element(row.shares.begin(), middle, row.shares.end());
     const double count = static_cast<double>(row.shares.size());
     const double width = kMedianWidth * sigma / std::sqrt(count);
-    row.slow = *middle < 1 - std::max(kRowSigmas * width, state_.margins().row);
+    row.slow =
+        static_cast<double>(row.middle) <
+        1 - leaf_lacks[state_.leafOf(node)] - std::max(kRowSigmas * width, state_.margins().row);
     int worst_leaf = 0;
     for (const auto& [leaf, times] : row.bad_by_leaf)
       if (leaf != state_.leafOf(node)) worst_leaf = std::max(worst_leaf, times);
@@ -141,7 +172,7 @@ void CollectiveLearner::evaluateRows(std::vector<Row>& rows, int rail, double si
                              .bad = row.uneven || (row.slow && !only_far),
                              .near = row.near,
                              .bad_near = row.bad_near,
-                             .share = *middle});
+                             .share = row.middle});
     if (row.slow && nic.status == PartStatus::Clear)
       nic.suspectAgain();  // slow with many at a time
   }

@@ -19,12 +19,14 @@ class CollectiveLearner {
     std::vector<float> shares;
     std::map<int, int> bad_by_leaf;
     int bad = 0, near = 0, bad_near = 0;  ///< near: nodes of its own leaf
+    float middle = 0;                     ///< share, median
     bool slow = false, uneven = false;
   };
   struct BadEntry {
     int a, b;
     float share;
   };
+  std::map<int, double> leafLacks(std::vector<Row>& rows) const;
   void evaluateRows(std::vector<Row>& rows, int rail, double sigma, double all_bad, double all);
   void raiseEntries(const std::vector<Row>& rows, const std::vector<BadEntry>& bad, int rail,
                     bool whole);

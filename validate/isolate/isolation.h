@@ -11,6 +11,10 @@
 // that took part in it. What is not cleared is tested again with what is (a control), and only
 // those tests decide: they were not chosen for being slow, so their noise is fair.
 //
+// Who is cleared was good in so many rounds that a fault that comes and goes would have shown
+// itself (docs/adr/0362); a run that has found a culprit ends earlier, and then all others are good
+// so far.
+//
 // One bad test accuses nobody: how often tests between good parts are bad is measured in the run,
 // and who is accused was bad more often than that explains (docs/adr/0260). Whoever is bad after it
 // was cleared is watched, and passes only when congestion explains it.
@@ -39,16 +43,27 @@ struct Layout {
   int nodes() const { return static_cast<int>(leaf.size()); }
 };
 
+/// Rounds after which a fault that is there in `share` of them has shown itself, but for `chance`.
+constexpr int roundsToExclude(double share, double chance) {
+  int rounds = 0;
+  for (double hidden = 1; hidden > chance; hidden *= 1 - share) ++rounds;
+  return rounds;
+}
+/// A fault that is there in three of ten rounds was away in all of these in less than one of a
+/// million runs. Rounds count, not tests: all tests of a round may meet the same hour.
+inline constexpr int kClearRounds = roundsToExclude(0.3, 1e-6);
+
 struct Options {
   bool groups = true;  ///< the engine runs collectives of many nodes, and an all-to-all tells the
                        ///< rate of every pair
   double tolerance =
       0.0125;  ///< a share that a part may lack of what its peers reach; with noise, at least 2.5 σ
   std::optional<double>
-      least_gbits;  ///< what a healthy pair reaches at least; absent: only peers are compared
-  int max_rounds = 20;
-  int watch_rounds = 16;     ///< so many rounds show a fault that comes and goes; where another
-                             ///< fault was found, as many tests of each node
+      least_gbits;        ///< what a healthy pair reaches at least; absent: only peers are compared
+  int watch_rounds = 16;  ///< where a fault was found: tests of each node, and rounds, before the
+                          ///< run ends with that
+  int clear_rounds = kClearRounds;  ///< in which a node was good before it is cleared
+  int max_rounds = 2 * kClearRounds;
   double most_noise = 0.05;  ///< σ of one test, relative, beyond which nobody is cleared
   std::uint64_t seed = 1;
 };
@@ -110,7 +125,9 @@ struct Unclear {
 struct Verdict {
   std::vector<Culprit> culprits;  ///< most certain first
   std::vector<Unclear> unclear;
-  std::vector<int> cleared;  ///< nodes with a good test on every rail
+  std::vector<int> cleared;  ///< nodes that were good on every rail in Options::clear_rounds
+  std::vector<int> good;     ///< that were good as well, in fewer rounds: the run ended with a
+                             ///< culprit, and a fault that comes and goes is not excluded
   double noise = 0;          ///< σ of one test, as measured, relative
   double typical_gbits = 0;  ///< median of all pair tests that gave a number
   int rounds = 0, tests = 0;

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <unordered_map>
 
 namespace muster::validate::isolate {
@@ -52,7 +51,7 @@ void RoundLearner::learnPairs(const RoundResult& result) {
   const auto& groups = state_.current->groups;
   const auto& samples = state_.evidence.samples();
   const std::size_t begin = samples.size();
-  proving_tests_ = TestHistory(state_).provingTests().value_or(std::numeric_limits<int>::max());
+  proving_tests_ = state_.proving_tests ? *state_.proving_tests : provingTests(TestHistory(state_));
   std::vector<bool> reference(groups.size(), true);
   std::fill(reference.begin(), reference.begin() + static_cast<std::ptrdiff_t>(state_.controls),
             false);
@@ -74,7 +73,7 @@ void RoundLearner::learnPairs(const RoundResult& result) {
       const bool silent = found == shares.end();
       for (const auto& [node, partner] : {Pair{a, b}, Pair{b, a}}) {
         auto& each = state_.nic(node, rail);
-        each.count(silent ? 0 : 1);
+        each.count(silent ? 0 : 1, !silent);
         if (each.status != PartStatus::Suspect ||
             state_.nic(partner, rail).status != PartStatus::Clear)
           continue;
@@ -169,9 +168,14 @@ void RoundLearner::decide() {
     }
 }
 
+int RoundLearner::provingTests(const TestHistory& history) {
+  return history.provingTests().value_or(kNoNumberProves);
+}
+
 /// What an accused part or way explains is nobody else's.
 void RoundLearner::watch() {
   const TestHistory history(state_);
+  state_.proving_tests = provingTests(history);
   for (int node = 0; node < state_.layout.nodes(); ++node)
     for (int rail = 0; rail < state_.layout.rails; ++rail) {
       auto& each = state_.nic(node, rail);

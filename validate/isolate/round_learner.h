@@ -23,6 +23,7 @@ class RoundLearner {
   void watch();
   void askNear(const TestHistory& history);
   Background lowTests() const;
+  static int provingTests(const TestHistory& history);
 
   Isolation::State& state_;
   int proving_tests_ = 0;  ///< bad ones, with the first, that accuse a pair

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/isolate/round_planner.h"
 
+#include "validate/isolate/test_history.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -61,30 +63,51 @@ std::optional<Round> RoundPlanner::plan() {
     return cube();
   if ((hasUndecided() || !state_.ask_near.empty()) && state_.confirms < kMaxConfirms)
     return confirm();
-  if (state_.round < state_.options.watch_rounds && needsWatch()) return watch();
+  if (needsWatch()) return watch();
   return std::nullopt;
 }
 
 /// A fault that comes and goes shows itself when a node is tested often enough: in many rounds
-/// where the run would pass, for all tests of one round may meet the same hour. With a culprit it
-/// has not passed, and after the repair it is made again.
+/// where the run would pass, for all tests of one round may meet the same hour. With a culprit, or
+/// where the run is no measure, it does not pass, and is made again.
 bool RoundPlanner::needsWatch() const {
-  const bool found = hasCulprit();
-  return std::any_of(state_.nics.begin(), state_.nics.end(), [&](const Nic& nic) {
-    return nic.status == PartStatus::Clear &&
-           (nic.watched || (found ? nic.tests : nic.rounds) < state_.options.watch_rounds);
-  });
+  const auto& options = state_.options;
+  const bool passes_not = hasCulprit() || isNoMeasure();
+  if (passes_not && state_.round >= options.watch_rounds) return false;
+  for (int node = 0; node < state_.layout.nodes(); ++node)
+    for (int rail = 0; rail < state_.layout.rails; ++rail) {
+      const auto& nic = state_.nic(node, rail);
+      if (nic.status != PartStatus::Clear || state_.dead_rails[static_cast<std::size_t>(rail)])
+        continue;
+      if (passes_not ? nic.watched || nic.tests < options.watch_rounds
+                     : nic.rounds < options.clear_rounds)
+        return true;
+    }
+  return false;
 }
 
+/// Nobody is cleared by such a run, however long it takes.
+bool RoundPlanner::isNoMeasure() const {
+  return state_.evidence.sigma() > state_.options.most_noise || state_.evidence.fasterPairs() > 0 ||
+         state_.proving_tests == kNoNumberProves;
+}
+
+/// What the verdict would name: a pair that is only bad again is not named yet.
 bool RoundPlanner::hasCulprit() const {
-  return !state_.uplinks.empty() ||
-         std::any_of(state_.nics.begin(), state_.nics.end(),
-                     [](const Nic& nic) { return nic.status == PartStatus::Accused; }) ||
-         std::any_of(state_.cables.begin(), state_.cables.end(),
-                     [this](const auto& cable) { return state_.isCableBad(cable); }) ||
-         std::any_of(state_.paths.begin(), state_.paths.end(), [this](const auto& path) {
-           return state_.isPathOpen(path) && state_.isBadAgain(path);
-         });
+  const auto is_bad = [this](const PathSuspect& path) {
+    return state_.isPathOpen(path) && state_.isBadAgain(path);
+  };
+  if (!state_.uplinks.empty() || state_.isBelowFloor() || !state_.railsBehind().empty() ||
+      std::any_of(state_.nics.begin(), state_.nics.end(),
+                  [](const Nic& nic) { return nic.status == PartStatus::Accused; }) ||
+      std::any_of(state_.cables.begin(), state_.cables.end(),
+                  [this](const auto& cable) { return state_.isCableBad(cable); }))
+    return true;
+  if (std::none_of(state_.paths.begin(), state_.paths.end(), is_bad)) return false;
+  const TestHistory history(state_);
+  return std::any_of(state_.paths.begin(), state_.paths.end(), [&](const PathSuspect& path) {
+    return is_bad(path) && history.isProven(path.a, path.b, path.rail);
+  });
 }
 
 /// Those that were bad once with those that never were; all others among themselves.
@@ -106,6 +129,10 @@ Round RoundPlanner::watch() {
   }
   addPartners(made, free, watched);
   state_.controls = made.groups.size();
+  if (free.size() % 2)  // who was tested most stays out
+    free.erase(std::max_element(free.begin(), free.end(), [this](int x, int y) {
+      return state_.roundsOf(x) < state_.roundsOf(y);
+    }));
   addControls(made, free);
   return made;
 }

@@ -17,8 +17,9 @@ class RoundPlanner {
   bool hasPending() const;    ///< something has not been tested again yet
   bool hasUndecided() const;  ///< … or not often enough
   bool needsCubes() const;
-  bool needsWatch() const;
-  bool hasCulprit() const;  ///< somebody was tested too seldom, or is watched
+  bool needsWatch() const;  ///< somebody was tested too seldom, or is watched
+  bool hasCulprit() const;
+  bool isNoMeasure() const;
   Round matching();
   Round confirm();
   Round grid();

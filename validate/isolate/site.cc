@@ -321,13 +321,20 @@ std::string toText(const Site& site, const Verdict& verdict) {
   }
   out << fmt::format("\n{} of {} nodes are cleared on every rail.\n", verdict.cleared.size(),
                      site.nodes.size());
+  if (!verdict.good.empty())
+    out << fmt::format(
+        "{} {} good in every test. To clear them takes {} rounds without a culprit, because a "
+        "fault "
+        "may come and go: run the isolation again after the repair.\n",
+        verdict.good.size(), verdict.good.size() == 1 ? "node was" : "nodes were", kClearRounds);
   return out.str();
 }
 
 nlohmann::json toJson(const Site& site, const Verdict& verdict) {
   using nlohmann::json;
   const auto name = [&](int node) { return site.nodes[static_cast<std::size_t>(node)].name.str(); };
-  json culprits = json::array(), unclear = json::array(), cleared = json::array();
+  json culprits = json::array(), unclear = json::array(), cleared = json::array(),
+       good = json::array();
   for (const auto& culprit : verdict.culprits) {
     const auto told = tell(site, culprit);
     json seen = json::array(), each{{"kind", toString(culprit.kind)},
@@ -356,9 +363,14 @@ nlohmann::json toJson(const Site& site, const Verdict& verdict) {
     if (each.others > 0) unclear.back()["others"] = each.others;
   }
   for (const int node : verdict.cleared) cleared.push_back(name(node));
-  return {{"culprits", culprits},   {"unclear", unclear},
-          {"cleared", cleared},     {"rounds", verdict.rounds},
-          {"tests", verdict.tests}, {"typical_gbits", verdict.typical_gbits},
+  for (const int node : verdict.good) good.push_back(name(node));
+  return {{"culprits", culprits},
+          {"unclear", unclear},
+          {"cleared", cleared},
+          {"good", good},
+          {"rounds", verdict.rounds},
+          {"tests", verdict.tests},
+          {"typical_gbits", verdict.typical_gbits},
           {"noise", verdict.noise}};
 }
 

@@ -6,6 +6,14 @@
 #include <numeric>
 
 namespace muster::validate::isolate {
+namespace {
+
+constexpr double kRailBehind = 0.05;  ///< a rail that all nodes find slower than the others
+
+/// Beyond what an all-to-all calls bad, so that its noise hides no pair.
+constexpr double kSurelySeen = 0.1;
+
+}  // namespace
 
 std::string_view toString(Collective kind) {
   switch (kind) {
@@ -42,6 +50,7 @@ Isolation::State::State(Layout layout_in, Options options_in)
       evidence(layout, options_in.least_gbits),
       nics(layout.leaf.size() * static_cast<std::size_t>(layout.rails)),
       bad_entries(static_cast<std::size_t>(layout.rails)),
+      whole(static_cast<std::size_t>(layout.rails)),
       dead_rails(static_cast<std::size_t>(layout.rails)) {}
 
 Margins Isolation::State::margins() const {
@@ -67,6 +76,34 @@ bool Isolation::State::isWatched(int node) const {
   for (int rail = 0; rail < layout.rails; ++rail)
     if (nic(node, rail).watched) return true;
   return false;
+}
+
+int Isolation::State::roundsOf(int node) const {
+  std::optional<int> least;
+  for (int rail = 0; rail < layout.rails; ++rail)
+    if (!dead_rails[static_cast<std::size_t>(rail)])
+      least = std::min(least.value_or(nic(node, rail).rounds), nic(node, rail).rounds);
+  return least.value_or(0);
+}
+
+std::vector<RailBehind> Isolation::State::railsBehind() const {
+  std::vector<RailBehind> out;
+  if (layout.rails == 1) return out;
+  std::vector<double> medians;
+  for (int rail = 0; rail < layout.rails; ++rail) medians.push_back(evidence.medianGbits(rail));
+  auto sorted = medians;
+  const double typical = quantile(sorted, 0.5);
+  if (typical <= 0) return out;
+  for (int rail = 0; rail < layout.rails; ++rail)
+    if (const double reached = medians[static_cast<std::size_t>(rail)] / typical;
+        reached < 1 - kRailBehind)
+      out.push_back({rail, reached});
+  return out;
+}
+
+bool Isolation::State::isBelowFloor() const {
+  return options.least_gbits && !evidence.samples().empty() &&
+         evidence.medianGbits() < *options.least_gbits;
 }
 
 bool Isolation::State::isClear(int node) const {
@@ -127,6 +164,16 @@ bool Isolation::State::isExplained(int a, int b, int rail) const {
          std::any_of(uplinks.begin(), uplinks.end(), [&](const auto& each) {
            return each.rail == rail && (each.leaf == leafOf(a) || each.leaf == leafOf(b));
          });
+}
+
+bool Isolation::State::wasGoodTogether(const PathSuspect& path) const {
+  const auto& then = whole[static_cast<std::size_t>(path.rail)];
+  const auto wasIn = [&then](int node) {
+    return !then.nodes.empty() && then.nodes[static_cast<std::size_t>(node)];
+  };
+  return wasIn(path.a) && wasIn(path.b) && path.best < then.least - kSurelySeen &&
+         !std::binary_search(then.bad.begin(), then.bad.end(),
+                             Pair(std::min(path.a, path.b), std::max(path.a, path.b)));
 }
 
 bool Isolation::State::isCableOpen(const CableSuspect& cable) const {

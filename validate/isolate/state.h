@@ -5,6 +5,7 @@
 #include "validate/isolate/evidence.h"
 
 #include <array>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -19,13 +20,13 @@ struct Nic {
       shares;      ///< of its fresh tests: those made to decide it, against what is proven good
   int silent = 0;  ///< fresh tests that said nothing
   int tests = 0;   ///< of any kind that gave a number; an entry of an all-to-all is one
-  int rounds = 0;  ///< in which one of them did
+  int rounds = 0;  ///< in which so many did that a fault would have shown itself
   bool intermittent = false;  ///< accused because it is bad too often, though not always
   bool watched = false;       ///< clear, and has been bad since as good parts are not
   std::vector<int> partners;
-  /// What one round gave.
-  void count(std::size_t tests_of_round) {
-    tests += static_cast<int>(tests_of_round), rounds += tests_of_round > 0;
+  /// What one round gave; `enough`: of these tests a bad one would be seen.
+  void count(std::size_t tests_of_round, bool enough) {
+    tests += static_cast<int>(tests_of_round), rounds += enough;
   }
   void suspectAgain() { status = PartStatus::Suspect, shares.clear(), silent = 0; }
   int fresh() const { return static_cast<int>(shares.size()); }
@@ -69,6 +70,18 @@ struct UplinkSuspect {
   double share;  ///< best of its bad ways
 };
 
+struct RailBehind {
+  int rail;
+  double reached;  ///< share of what the others do
+};
+
+/// The newest all-to-all of all, of a rail: who was in it, and which pairs were bad.
+struct Exchange {
+  std::vector<bool> nodes;  ///< empty: there was none
+  std::vector<Pair> bad;    ///< sorted
+  double least = 0;         ///< share below which a pair was bad
+};
+
 /// The margins that decisions keep, from the noise as it was measured.
 struct Margins {
   double boundary;  ///< who lacks more than this is bad
@@ -97,6 +110,7 @@ struct Isolation::State {
   std::size_t entries = 0;      ///< pairs that the largest all-to-all measured
   std::vector<std::set<Pair>> bad_entries;  ///< of each rail: bad in every all-to-all so far
   bool exchange_due = false;                ///< too many pairs were bad to look at one by one
+  std::vector<Exchange> whole;              ///< of each rail
   int exchanges = 0;                        ///< all-to-alls of all that were made again for that
   std::set<int> bad_cables;
   std::set<std::array<int, 3>> raised;  ///< a, b, rail of paths
@@ -108,6 +122,8 @@ struct Isolation::State {
   std::size_t controls = 0;  ///< of the round, the groups from here on are tests of good parts
   std::vector<std::pair<std::size_t, std::size_t>>
       cable_tests;  ///< group of the round, index in `cables`
+  std::optional<int>
+      proving_tests;  ///< TestHistory::provingTests after the last round, or kNoNumberProves
   std::set<Pair> met;
   std::optional<Round> current;
   bool confirm_due = false;
@@ -121,6 +137,12 @@ struct Isolation::State {
   int leafOf(int node) const { return layout.leaf[static_cast<std::size_t>(node)]; }
   bool isClear(int node) const;
   bool isWatched(int node) const;
+  /// Rounds in which it was tested, of the living rail that was tested least.
+  int roundsOf(int node) const;
+  /// Rails that all nodes find slower than the others.
+  std::vector<RailBehind> railsBehind() const;
+  /// What is typical is less than the declared floor.
+  bool isBelowFloor() const;
   std::vector<int> clearNodes() const;
   std::vector<int> suspects() const;  ///< nodes with a NIC that is not decided
   bool begun() const { return nics.front().status != PartStatus::Unknown; }
@@ -129,6 +151,9 @@ struct Isolation::State {
   bool isBadAgain(const PathSuspect& path) const {
     return path.again && *path.again < 1 - margins().path;
   }
+  /// These two were good together in an all-to-all of all, and are far worse now: one of them, or
+  /// its way, comes and goes. A pair that does not get on is bad at all times.
+  bool wasGoodTogether(const PathSuspect& path) const;
   /// An all-to-all of all will show every pair: until then single bad tests are not looked at.
   bool willSeeAllPairs() const;
   bool isExplained(int a, int b, int rail) const;  ///< by a way that is known to be bad
@@ -137,6 +162,7 @@ struct Isolation::State {
   void raisePath(int a, int b, int rail, double share, int seen_before = 0);
 };
 
+inline constexpr int kNoNumberProves = std::numeric_limits<int>::max();
 inline constexpr std::size_t kMaxPaths = 4'096;
 inline constexpr std::size_t kMaxCables = 256;
 inline constexpr std::size_t kFewestOfGroups = 4;  ///< nodes

@@ -52,7 +52,7 @@ TestHistory::TestHistory(const Isolation::State& state) : state_(state), nics_(s
 std::set<TestHistory::Key> TestHistory::findProven(double least) const {
   std::set<Key> out;
   for (const auto& path : state_.paths)
-    if (state_.isPathOpen(path) && state_.isBadAgain(path))
+    if (state_.isPathOpen(path) && state_.isBadAgain(path) && !state_.wasGoodTogether(path))
       out.insert({std::min(path.a, path.b), std::max(path.a, path.b), path.rail});
   if (out.empty()) return out;
   std::map<std::pair<int, int>, std::set<int>> partners;

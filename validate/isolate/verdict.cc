@@ -13,8 +13,7 @@ namespace {
 
 constexpr double kMostCertain =
     0.9999;  ///< what is said at most: the noise was measured, not proven to be normal
-constexpr double kRailBehind = 0.05;  ///< a rail that all nodes find slower than the others
-constexpr double kLeafShare = 0.6;    ///< of a leaf's nodes on one rail: then it is the switch
+constexpr double kLeafShare = 0.6;  ///< of a leaf's nodes on one rail: then it is the switch
 constexpr std::size_t kLeafFewest = 3;
 constexpr double kNothing = 0.02;  ///< reached less than this: dead, not slow
 
@@ -125,15 +124,7 @@ void addNics(const Book& book) {
 
 void addRails(const Book& book) {
   const auto& state = book.state;
-  std::vector<double> medians;
-  for (int rail = 0; rail < state.layout.rails; ++rail)
-    medians.push_back(state.evidence.medianGbits(rail));
-  auto sorted = medians;
-  const double typical = quantile(sorted, 0.5);
-  if (state.layout.rails == 1 || typical <= 0) return;
-  for (int rail = 0; rail < state.layout.rails; ++rail) {
-    const double reached = medians[static_cast<std::size_t>(rail)] / typical;
-    if (reached >= 1 - kRailBehind) continue;
+  for (const auto& [rail, reached] : state.railsBehind()) {
     const double tests = static_cast<double>(state.evidence.samples().size()) / state.layout.rails;
     book.verdict.culprits.push_back(
         {.kind = CulpritKind::Rail,
@@ -289,6 +280,24 @@ void addFleet(const Book& book) {
   });
 }
 
+/// Good so far is not cleared: a fault that comes and goes was perhaps away.
+void dropTooSeldomTested(const Book& book) {
+  const auto& state = book.state;
+  auto& verdict = book.verdict;
+  const auto seldom = std::stable_partition(
+      verdict.cleared.begin(), verdict.cleared.end(),
+      [&state](int node) { return state.roundsOf(node) >= state.options.clear_rounds; });
+  for (auto node = seldom; node != verdict.cleared.end(); ++node)
+    if (!verdict.culprits.empty())
+      verdict.good.push_back(*node);
+    else
+      verdict.unclear.push_back(
+          {.a = *node,
+           .why = "it was good in every round, but in too few of them to exclude a fault that "
+                  "comes and goes"});
+  verdict.cleared.erase(seldom, verdict.cleared.end());
+}
+
 }  // namespace
 
 std::string_view toString(CulpritKind kind) {
@@ -340,8 +349,7 @@ Verdict Isolation::verdict() const {
   std::erase_if(verdict.cleared, [&state](int node) { return state.isWatched(node); });
   Book book{state, verdict, TestHistory(state)};
   book.tests = static_cast<double>(state.layout.nodes()) * state.layout.rails;
-  if (state.options.least_gbits && !state.evidence.samples().empty() &&
-      verdict.typical_gbits < *state.options.least_gbits)
+  if (state.isBelowFloor())
     verdict.culprits.push_back({.kind = CulpritKind::Fleet,
                                 .reached = verdict.typical_gbits / *state.options.least_gbits,
                                 .confidence = kMostCertain,
@@ -353,6 +361,7 @@ Verdict Isolation::verdict() const {
   addFailed(book);
   demoteWays(book);
   addFleet(book);
+  dropTooSeldomTested(book);
   std::stable_sort(verdict.culprits.begin(), verdict.culprits.end(),
                    [](const auto& x, const auto& y) { return x.confidence > y.confidence; });
   return verdict;

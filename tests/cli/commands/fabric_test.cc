@@ -73,6 +73,25 @@ TEST_F(FabricCommands, planPrintsALabelForEachEnd) {
   EXPECT_THAT(plan.err, HasSubstr("3 HCAs, 3 cables to them, 0 between switches"));
 }
 
+// What was wrong: the inventory passed, and the plan refused it.
+TEST_F(FabricCommands, theInventorysCheckSaysWhatThePlanWouldSay) {
+  folder_.write("cables.csv", std::string(kCables) + "gpu001 mlx5_0,sw1,7,\n");
+  for (const auto& typed : {std::vector<std::string>{"inventory", "check"},
+                            std::vector<std::string>{"fabric", "plan"}}) {
+    const auto refused = folder_.muster(typed);
+    EXPECT_NE(refused.code, 0) << typed[0];
+    EXPECT_THAT(refused.out + refused.err,
+                HasSubstr("cables.csv:5:1: error: two cables end at gpu001 mlx5_0 port 1"));
+  }
+  folder_.write("cables.csv", kCables);
+  replace("cables_file: cables.csv,",
+          "cables_file: cables.csv, exclude: [{device: gpu009 mlx5_0, "
+          "reason: typo}],");
+  const auto warned = folder_.muster({"inventory", "check"});
+  EXPECT_EQ(warned.code, 0) << warned.out;
+  EXPECT_THAT(warned.out, HasSubstr("exclude names gpu009 mlx5_0, which is no declared device"));
+}
+
 TEST_F(FabricCommands, diffSaysWhatToDoAndExitsWithOne) {
   auto diff = folder_.muster({"fabric", "diff", "--found", (folder_ / "found.topo").string()});
   EXPECT_EQ(diff.code, 1) << diff.err;

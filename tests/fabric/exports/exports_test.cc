@@ -118,6 +118,13 @@ TEST(RenderExports, givesSchedulersTheComputeFabricAlone) {
   EXPECT_THAT(files["nccl/gpu-node.env"], Not(HasSubstr("NCCL_IB_TC")));
   EXPECT_THAT(files["storage/roce/gpu-node.sh"], HasSubstr("for device in mlx5_8; do"));
   EXPECT_TRUE(files.contains("storage/roce/sonic/st-leaf-su1-r0.json"));
+  EXPECT_EQ(files["storage/roce/sonic/st-leaf-su1-r0.json"].find("pfc_to_pg_map"),
+            std::string::npos);
+  for (const char* family : {"mellanox", "barefoot"})
+    EXPECT_THAT(files[fmt::format("storage/roce/sonic/{}/st-leaf-su1-r0.json", family)],
+                HasSubstr("\"pfc_to_pg_map\": \"MUSTER\""));
+  EXPECT_THAT(files["storage/roce/cumulus.txt"], HasSubstr("nv set qos roce enable on\n"));
+  EXPECT_THAT(files["storage/roce/cumulus-5.15.txt"], HasSubstr("nv set qos roce state enabled\n"));
   EXPECT_FALSE(files.contains("ib/roce/cumulus.txt"));
   EXPECT_THAT(files["ib/cabling.csv"], Not(HasSubstr("mlx5_8")));
   EXPECT_THAT(files["storage/cabling.csv"], HasSubstr("gpu003 mlx5_8"));

@@ -407,5 +407,29 @@ TEST(OpensmFiles, listsAreListsAndPartitionsAreRead) {
     EXPECT_NE(refusal(name, ""), "") << name;
 }
 
+/// What is declared where nothing else is, for `spines` spines over one leaf a rail.
+std::string routed(inventory::Cluster cluster, const std::string& declared_routing = "ftree") {
+  cluster.fabrics["ib"].routing = declared_routing;
+  return routingOf(cluster.fabrics["ib"], declared(cluster));
+}
+
+TEST(OpensmRouting, isAsDeclared) {
+  EXPECT_EQ(routed(railCluster(3)), "ftree");
+  EXPECT_EQ(routed(railCluster(3), "updn,ftree"), "updn,ftree");
+}
+
+// OpenSM 3.3.23 over ibsim: ftree ends with minhop tables there, updn with its own.
+TEST(OpensmRouting, oneSwitchIsNoTree) {
+  const auto one = railCluster(2, 1, 4, 1, 0);
+  EXPECT_EQ(routed(one), "minhop");
+  EXPECT_EQ(routed(one, "updn"), "updn");
+  EXPECT_EQ(routed(one, "ftree,updn"), "ftree,updn") << "OpenSM takes the second then";
+  const auto files = renderSm(one.fabrics.at("ib"), declared(one), {}, {},
+                              {"0x0002c90300100001", "/run/muster-opensm", 0});
+  EXPECT_THAT(files.opensm_conf, HasSubstr("\nrouting_engine minhop\n"));
+  EXPECT_THAT(files.opensm_conf, Not(HasSubstr("cn_guid_file")));
+  EXPECT_EQ(files.cn_guids, "");
+}
+
 }  // namespace
 }  // namespace muster::fabric::test

@@ -10,16 +10,19 @@
 namespace muster::fabric::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 TEST(RoceSonic, readsBackAsDeclared) {
-  auto marking = sonicMarking(roceSonic(kNvidiaRoce, {"Ethernet0", "Ethernet8"}), "Ethernet8");
+  auto marking = sonicMarking(roceSonic(kNvidiaRoce, {"Ethernet0", "Ethernet8"}, SonicAsic::Other),
+                              "Ethernet8");
   ASSERT_TRUE(marking) << marking.error().str();
   EXPECT_THAT(disagreements(kNvidiaRoce, *marking), IsEmpty());
-  auto config = nlohmann::json::parse(roceSonic(kNvidiaRoce, {"Ethernet0"}));
+  auto config = nlohmann::json::parse(roceSonic(kNvidiaRoce, {"Ethernet0"}, SonicAsic::Other));
   EXPECT_EQ(config["DSCP_TO_TC_MAP"]["MUSTER"].size(), 64u);
   EXPECT_EQ(config["WRED_PROFILE"]["MUSTER_ECN"]["green_min_threshold"], "153600");
   EXPECT_EQ(config["QUEUE"]["Ethernet0|6"]["scheduler"], "MUSTER_STRICT");
@@ -76,10 +79,59 @@ TEST(RoceHost, scriptSetsEveryPriorityAndTheTrafficClass) {
   EXPECT_THAT(script, HasSubstr("-t 106 "));
 }
 
+// sonic-buildimage, files/build_templates/qos_config.j2: pfc_to_pg_map_supported_asics.
+// buffers_config.j2: with the dynamic buffer model the lossless groups are rows "3-4" with profile
+// NULL; platform/mellanox/rules.mk and platform/barefoot/rules.mk set that model.
+TEST(RoceSonic, asicsWithAMapOfPauseToGroupsHaveItBound) {
+  for (const auto asic : {SonicAsic::Mellanox, SonicAsic::Barefoot}) {
+    const auto config = nlohmann::json::parse(roceSonic(kNvidiaRoce, {"Ethernet0"}, asic));
+    EXPECT_EQ(config["PFC_PRIORITY_TO_PRIORITY_GROUP_MAP"],
+              (nlohmann::json{{"MUSTER", {{"3", "3"}}}}));
+    EXPECT_EQ(config["PORT_QOS_MAP"]["Ethernet0"]["pfc_to_pg_map"], "MUSTER");
+    EXPECT_EQ(config["BUFFER_PG"], (nlohmann::json{{"Ethernet0|3-4", {{"profile", "NULL"}}}}));
+  }
+  const auto other = nlohmann::json::parse(roceSonic(kNvidiaRoce, {"Ethernet0"}, SonicAsic::Other));
+  EXPECT_FALSE(other.contains("PFC_PRIORITY_TO_PRIORITY_GROUP_MAP"));
+  EXPECT_FALSE(other.contains("BUFFER_PG")) << "buffermgrd writes it by pfc_enable";
+  EXPECT_FALSE(other["PORT_QOS_MAP"]["Ethernet0"].contains("pfc_to_pg_map"));
+  auto five = kNvidiaRoce;
+  five.priority = 5;
+  const auto moved = nlohmann::json::parse(roceSonic(five, {"Ethernet0"}, SonicAsic::Mellanox));
+  EXPECT_TRUE(moved["BUFFER_PG"].contains("Ethernet0|5"));
+  EXPECT_EQ(moved["PFC_PRIORITY_TO_PRIORITY_GROUP_MAP"]["MUSTER"], (nlohmann::json{{"5", "5"}}));
+}
+
+// device/*/*/platform_asic of sonic-buildimage.
+TEST(RoceSonic, thePlatformSaysTheAsic) {
+  EXPECT_EQ(sonicAsicOf("x86_64-mlnx_msn4700-r0"), SonicAsic::Mellanox);
+  EXPECT_EQ(sonicAsicOf("x86_64-nvidia_sn5600-r0"), SonicAsic::Mellanox);
+  EXPECT_EQ(sonicAsicOf("x86_64-arista_7170_64c"), SonicAsic::Barefoot);
+  EXPECT_EQ(sonicAsicOf("x86_64-accton_wedge100bf_32x-r0"), SonicAsic::Barefoot);
+  for (const char* other : {"x86_64-arista_7060x6_64pe", "x86_64-dellemc_z9332f_d1508-r0",
+                            "arm64-nvda_bf-bf3comdpu", "x86_64-accton_as9716_32d-r0", ""})
+    EXPECT_EQ(sonicAsicOf(other), SonicAsic::Other) << other;
+  EXPECT_EQ(sonicFile(SonicAsic::Other, "leaf-su1-r0"), "roce/sonic/leaf-su1-r0.json");
+  EXPECT_EQ(sonicFile(SonicAsic::Barefoot, "leaf-su1-r0"), "roce/sonic/barefoot/leaf-su1-r0.json");
+}
+
 TEST(RoceCumulus, saysTheSameMap) {
-  EXPECT_THAT(roceCumulus(kNvidiaRoce),
-              HasSubstr("nv set qos mapping default-global dscp 26 switch-priority 3\n"));
-  EXPECT_THAT(roceCumulus(kNvidiaRoce), HasSubstr("traffic-class 3 max-threshold-bytes 1536000\n"));
+  for (const auto since : {NvueSince::Cumulus50, NvueSince::Cumulus515}) {
+    const auto commands = roceCumulus(kNvidiaRoce, since);
+    EXPECT_THAT(commands,
+                HasSubstr("nv set qos mapping default-global dscp 26 switch-priority 3\n"));
+    EXPECT_THAT(commands, HasSubstr("traffic-class 3 max-threshold-bytes 1536000\n"));
+  }
+}
+
+// Cumulus Linux 5.15, New and Changed NVUE Commands: `nv set qos roce enable on|off` is
+// `nv set qos roce state enabled|disabled`.
+TEST(RoceCumulus, switchesRoceOnAsItsReleaseWritesIt) {
+  EXPECT_THAT(roceCumulus(kNvidiaRoce, NvueSince::Cumulus50),
+              AllOf(HasSubstr("before 5.15"), HasSubstr("\nnv set qos roce enable on\n"),
+                    Not(HasSubstr("state enabled"))));
+  EXPECT_THAT(roceCumulus(kNvidiaRoce, NvueSince::Cumulus515),
+              AllOf(HasSubstr("5.15 and later"), HasSubstr("\nnv set qos roce state enabled\n"),
+                    Not(HasSubstr("enable on"))));
 }
 
 }  // namespace

@@ -28,12 +28,13 @@ class SonicConfig : public ::testing::Test {
   std::vector<PortDifference> check(std::vector<int> ports = {1, 3}) {
     return checkSwitch(kNvidiaRoce, ports, config_.dump()).value();
   }
-  json config_ = [] {  // the rendered fragment, loaded into a switch
-    auto config = json::parse(roceSonic(kNvidiaRoce, {"Ethernet0", "Ethernet8"}));
+  json loaded(SonicAsic asic) const {  // the rendered fragment, loaded into a switch
+    auto config = json::parse(roceSonic(kNvidiaRoce, {"Ethernet0", "Ethernet8"}, asic));
     for (const char* port : {"Ethernet0", "Ethernet8", "Ethernet16"})
       config["PORT"][port]["admin_status"] = "up";
     return config;
-  }();
+  }
+  json config_ = loaded(SonicAsic::Other);
 };
 
 TEST_F(SonicConfig, asRenderedDiffersInNothing) {
@@ -80,6 +81,33 @@ TEST_F(SonicConfig, aPortThatIsCabledAndUntouchedIsFound) {
   EXPECT_THAT(check({1, 40}), ElementsAre(differs("port 40", "the switch has no such port")));
   config_["PORT"]["Ethernet16"]["index"] = "40";  // eight lanes a port: the file tells the numbers
   EXPECT_THAT(check({1, 40}), ElementsAre(differs("Ethernet16", "it ignores DSCP")));
+}
+
+// On these ASICs SONiC binds PFC priorities to priority groups, and computes buffers by BUFFER_PG.
+TEST_F(SonicConfig, anAsicWithAMapOfPauseToGroupsIsHeldToIt) {
+  for (const auto& [platform, family] : {std::pair("x86_64-mlnx_msn4700-r0", "mellanox"),
+                                         {"x86_64-accton_wedge100bf_65x-r0", "barefoot"}}) {
+    config_ = loaded(sonicAsicOf(platform));
+    config_["DEVICE_METADATA"]["localhost"]["platform"] = platform;
+    EXPECT_THAT(check(), IsEmpty()) << platform;
+    config_ = loaded(SonicAsic::Other);  // what is for other ASICs
+    config_["DEVICE_METADATA"]["localhost"]["platform"] = platform;
+    const auto found = check();
+    EXPECT_THAT(found, Contains(differs("Ethernet0",
+                                        "priority 3 pauses for priority group none, "
+                                        "its packets are in 3")));
+    EXPECT_THAT(found, Contains(differs("Ethernet8", "priority group 3 has no lossless buffer")));
+    EXPECT_THAT(toText(found), HasSubstr(fmt::format("roce/sonic/{}/SWITCH.json", family)));
+  }
+  config_ = loaded(SonicAsic::Mellanox);
+  config_["DEVICE_METADATA"]["localhost"]["platform"] = "x86_64-mlnx_msn4700-r0";
+  config_["BUFFER_PG"]["Ethernet8|3-4"]["profile"] = "ingress_lossy_profile";
+  EXPECT_THAT(check(), ElementsAre(differs("Ethernet8", "has no lossless buffer")));
+  config_["BUFFER_PG"].erase("Ethernet8|3-4");
+  config_["BUFFER_PG"]["Ethernet8|3"]["profile"] = "pg_lossless_400000_5m_profile";
+  EXPECT_THAT(check(), IsEmpty());
+  config_["PFC_PRIORITY_TO_PRIORITY_GROUP_MAP"]["MUSTER"]["3"] = "4";
+  EXPECT_THAT(check(), Contains(differs("Ethernet0", "pauses for priority group 4")));
 }
 
 TEST_F(SonicConfig, queuesMayBeWrittenAsRanges) {
@@ -133,6 +161,32 @@ TEST_F(NvueConfig, eachDifferenceHasItsCommand) {
   EXPECT_THAT(check(), ElementsAre(differs("", "RoCE is lossy instead of lossless")));
   set_["qos"].erase("roce");
   EXPECT_THAT(check(), ElementsAre(differs("", "RoCE is off")));
+}
+
+TEST_F(NvueConfig, theStateOfLaterReleasesIsRead) {
+  set_["qos"]["roce"] = {{"state", "enabled"}, {"mode", "lossless"}};
+  EXPECT_THAT(check(), IsEmpty());
+  set_["qos"]["roce"] = {{"state", "disabled"}};
+  EXPECT_THAT(check(), ElementsAre(differs("", "RoCE is off")));
+}
+
+TEST_F(NvueConfig, theCommandIsThatOfItsRelease) {
+  const auto repair = [this](const json& header) {
+    set_["qos"].erase("roce");
+    return checkSwitch(kNvidiaRoce, {},
+                       json::array({json{{"header", header}}, json{{"set", set_}}}).dump())
+        .value()
+        .front()
+        .repair;
+  };
+  EXPECT_THAT(repair({{"version", "Cumulus Linux 5.9.1"}}),
+              ::testing::StartsWith("nv set qos roce enable on; "));
+  for (const char* later : {"Cumulus Linux 5.15.0", "Cumulus Linux 5.16", "Cumulus Linux 6.0.0"})
+    EXPECT_THAT(repair({{"version", later}}),
+                ::testing::StartsWith("nv set qos roce state enabled; "));
+  for (const json& unknown : {json{{"version", "HBN 2.4.0"}}, json{{"version", "Cumulus Linux x"}},
+                              json{{"version", 5}}, json::object()})
+    EXPECT_THAT(repair(unknown), AllOf(HasSubstr("state enabled"), HasSubstr("enable on")));
 }
 
 TEST(SwitchConfig, refusesWhatItCannotRead) {

@@ -19,6 +19,7 @@ namespace muster::inventory {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string with(const std::string& more, const std::string& profile = "") {
@@ -99,6 +100,27 @@ TEST(DriverTables, fabricManagerIsTiedToTheDriversVersion) {
                           "nvidia-fabricmanager-570=570.124.06-1]}}\n")),
             "");
   EXPECT_EQ(upstreamVersion("2:570.124.06-1~deb12"), "570.124.06");
+}
+
+// HGX B200: Fabric Manager's own check before its start wants ib_umad, and it starts nvlsm. NVL72:
+// without channel 0 CUDA's calls across nodes are refused (IMEX guide, IMEX channels).
+TEST(DriverTables, presetsOfNvlink5BringWhatItsServicesNeed) {
+  const auto text = with(
+      "drivers: {fm: {preset: fabric-manager-nvlink5, packages: "
+      "[nvidia-fabricmanager-580=580.95.05-1], fabric_manager: {FABRIC_MODE: \"0\"}}, "
+      "imex: {preset: imex, packages: [nvidia-imex-580=580.95.05-1]}}\n");
+  const auto loaded = loadText(text, "/inv/cluster.yaml");
+  ASSERT_TRUE(loaded.cluster) << problems(text);
+  EXPECT_EQ(problems(text), "");
+  const auto& manager = loaded.cluster->drivers.at("fm");
+  EXPECT_THAT(manager.packages, ElementsAre("nvidia-fabricmanager-580=580.95.05-1", "nvlsm"));
+  EXPECT_THAT(manager.modules, ElementsAre("ib_umad"));
+  EXPECT_EQ(manager.verify.at("module.ib_umad"), "loaded");
+  EXPECT_EQ(manager.verify.at("service.nvidia-fabricmanager"), "active");
+  EXPECT_EQ(manager.verify.at("fabricmanager.match"), "yes");
+  const auto& imex = loaded.cluster->drivers.at("imex");
+  EXPECT_EQ(imex.module_options.at("nvidia").at("NVreg_CreateImexChannel0"), "1");
+  EXPECT_EQ(imex.verify.at("service.nvidia-imex"), "active");
 }
 
 TEST(DriverTables, keysOfFabricManagerBelongToItsPreset) {

@@ -18,6 +18,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 class FabricRulesTest : public InventoryTest {
  protected:
@@ -116,7 +117,9 @@ TEST_F(FabricRulesTest, twoSubnetManagersNeedTwoPorts) {
               Contains(AllOf(HasSubstr("the fabrics ib and storage have the same HCA of the "
                                        "controller, mlx5_0"),
                              HasSubstr("controller_hca: mlx5_1"))));
-  EXPECT_THAT(said("controller_hca: mlx5_1, ", "roce: {}, "), IsEmpty())
+  EXPECT_THAT(said("controller_hca: mlx5_1, switch_prefix: st-, subnet_managers: [controller]",
+                   "roce: {}, switch_prefix: st-"),
+              IsEmpty())
       << "Ethernet has no subnet manager";
   EXPECT_THAT(said("subnet_managers: [controller]}", "subnet_managers: [controller, gpu001]}"),
               Contains(HasSubstr("gpu001 stands by for the fabrics ib and storage")));
@@ -129,6 +132,26 @@ TEST_F(FabricRulesTest, aNodeIsInOneNvlinkDomain) {
               "  ib:\n    nvlink_domains: {b: {nodes: gpu002}}\n    rails: 2", yaml);
   EXPECT_THAT(lines(loadYaml(yaml)),
               Contains(HasSubstr("gpu002 is in NVLink domains of the fabrics ib and storage")));
+}
+
+TEST_F(FabricRulesTest, nvlinkDomainsAreOfAComputeFabric) {
+  EXPECT_THAT(
+      said("purpose: storage, ",
+           "purpose: storage, nvlink_domains: {a: {nodes: \"gpu[001-002]\"}}, "),
+      ElementsAre(AllOf(HasSubstr("cluster.yaml:16:47:"),
+                        HasSubstr("error: the fabric storage is for storage: NVLink domains "
+                                  "are of jobs"),
+                        HasSubstr("declare them at the compute fabric"))));
+}
+
+TEST_F(FabricRulesTest, ethernetHasNoSubnetManagerAndNoPartitions) {
+  EXPECT_THAT(
+      said("controller_hca: mlx5_1, ",
+           "roce: {}, partitions: {batch: {pkey: 0x10, full: [gpu001]}}, "),
+      UnorderedElementsAre(
+          AllOf(HasSubstr("error: a fabric with roce is Ethernet and has no subnet manager"),
+                HasSubstr("remove subnet_managers, or roce")),
+          HasSubstr("error: a fabric with roce is Ethernet: nothing gives its ports")));
 }
 
 TEST_F(FabricRulesTest, partitionsAndPlacesKnowTheNodesOfBoth) {

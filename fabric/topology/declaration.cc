@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fabric/topology/apart.h"
+#include "fabric/topology/declaration.h"
 
 #include "base/diagnostic.h"
 #include "fabric/topology/topology.h"
@@ -16,6 +16,11 @@
 namespace muster::fabric {
 
 namespace {
+
+struct ExpandedTopology {
+  const inventory::Fabric* fabric;
+  Topology declared;
+};
 
 constexpr std::size_t kNamed = 3;
 
@@ -53,15 +58,11 @@ std::vector<std::string> ofOthers(const inventory::Cluster& cluster,
   return out;
 }
 
-}  // namespace
-
-void checkApart(const inventory::Cluster& cluster, Diagnostics& diagnostics) {
-  const auto managed = inventory::managedFabrics(cluster);
-  if (managed.size() < 2) return;
-  std::vector<std::pair<const inventory::Fabric*, Topology>> expanded;
-  for (const auto* fabric : managed)
-    if (auto declared = declaredTopology(cluster, *fabric))
-      expanded.emplace_back(fabric, std::move(*declared));
+/// What two fabrics have in common, and HCAs that are cabled to another fabric than their rail
+/// says.
+void checkApart(const inventory::Cluster& cluster, const std::vector<ExpandedTopology>& expanded,
+                Diagnostics& diagnostics) {
+  if (expanded.size() < 2) return;
   for (std::size_t b = 0; b < expanded.size(); ++b) {
     const auto& [fabric, declared] = expanded[b];
     if (const auto names = ofOthers(cluster, *fabric, declared); !names.empty())
@@ -85,6 +86,62 @@ void checkApart(const inventory::Cluster& cluster, Diagnostics& diagnostics) {
                           "an HCA is cabled to one fabric: name another one of the host");
     }
   }
+}
+
+constexpr std::string_view kAsPlanned =
+    "`muster fabric plan` lists the devices of a fabric and their ports";
+
+/// What is excused and does not exist is a typo, or an extra device by its found name: it says
+/// nothing of what is declared.
+void checkExclusions(const inventory::Fabric& fabric, const Topology& declared,
+                     Diagnostics& diagnostics) {
+  for (const auto& excluded : fabric.exclude) {
+    const auto device = declared.devices.find(excluded.device);
+    if (device == declared.devices.end())
+      diagnostics.warning(
+          fabric.where,
+          fmt::format("fabric {}: exclude names {}, which is no declared device of it", fabric.name,
+                      excluded.device),
+          std::string(kAsPlanned));
+    else if (excluded.port > device->second.ports)
+      diagnostics.warning(
+          fabric.where,
+          fmt::format("fabric {}: exclude names port {} of {}, which has {}", fabric.name,
+                      excluded.port, excluded.device, device->second.ports),
+          std::string(kAsPlanned));
+  }
+}
+
+void checkSwitchRows(const inventory::Fabric& fabric, const Topology& declared,
+                     Diagnostics& diagnostics) {
+  for (const auto& row : fabric.switches)
+    for (const auto& name : row.names) {
+      const auto device = declared.devices.find(name);
+      if (device != declared.devices.end() && device->second.is_switch) continue;
+      diagnostics.warning(fabric.where,
+                          fmt::format("fabric {}: switches has a row for {}, which is no declared "
+                                      "switch of it: its rack and firmware are not used",
+                                      fabric.name, name),
+                          std::string(kAsPlanned));
+      break;  // one message a row
+    }
+}
+
+}  // namespace
+
+void checkDeclarations(const inventory::Cluster& cluster, Diagnostics& diagnostics) {
+  std::vector<ExpandedTopology> expanded;
+  for (const auto* fabric : inventory::managedFabrics(cluster)) {
+    auto declared = declaredTopology(cluster, *fabric);
+    if (!declared) {
+      diagnostics.error(declared.error().where().value_or(fabric->where), declared.error().text());
+      continue;
+    }
+    checkExclusions(*fabric, *declared, diagnostics);
+    checkSwitchRows(*fabric, *declared, diagnostics);
+    expanded.push_back({fabric, std::move(*declared)});
+  }
+  checkApart(cluster, expanded, diagnostics);
 }
 
 }  // namespace muster::fabric

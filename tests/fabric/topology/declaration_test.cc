@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `inventory check` says of fabrics that cannot be built: the same as `fabric plan`. Two
+// fabrics of one inventory have no device in common.
+#include "fabric/topology/declaration.h"
+
+#include "base/diagnostic.h"
+#include "fabric/discovery/discovery.h"
+#include "fabric/facets.h"
+#include "inventory/model/fabric_membership.h"
+#include "tests/fabric/clusters.h"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+
+namespace muster::fabric::test {
+namespace {
+
+using inventory::AttachedRole;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+const SourceRef kFabricAt{"cluster.yaml", 7, 5}, kCableAt{"cables.csv", 3, 1};
+
+class Declarations : public ::testing::Test {
+ protected:
+  inventory::Fabric& fabric() { return cluster_.fabrics.at("ib"); }
+  std::vector<std::string> said() {
+    for (auto& [name, each] : cluster_.fabrics) each.where = kFabricAt;
+    Diagnostics diagnostics;
+    checkDeclarations(cluster_, diagnostics);
+    std::vector<std::string> out;
+    for (const auto& one : diagnostics.all()) out.push_back(one.str());
+    return out;
+  }
+  /// One error with this place and text, which is also that of who expands the fabric.
+  void expectRefused(const SourceRef& where, const std::string& text) {
+    EXPECT_THAT(said(), ElementsAre(AllOf(StartsWith(where.str() + ": error: fabric ib: "),
+                                          HasSubstr(text))));
+    const auto declared = declaredTopology(cluster_, fabric());
+    ASSERT_FALSE(declared) << text;
+    EXPECT_THAT(declared.error().text(), HasSubstr(text));
+  }
+  inventory::Cluster cluster_ = railCluster(3);
+};
+
+TEST_F(Declarations, aFabricThatCanBeBuiltIsFine) {
+  fabric().cables = portsOnSpines();
+  fabric().exclude = {{"gpu001 mlx5_1", 1, "case 7"}, {"store1 mlx5_0", 0, "new"}};
+  fabric().switches = {{.names = {"leaf-su1-r0", "spine-002"}, .rack = "r1"}};
+  EXPECT_THAT(said(), IsEmpty());
+}
+
+TEST_F(Declarations, moreNodesThanPlacesAreRefused) {
+  cluster_ = railCluster(6);
+  expectRefused(kFabricAt, "6 nodes are on it, but 1 SU of 4 nodes have 4 places; raise sus");
+}
+
+TEST_F(Declarations, moreLeavesThanASpineHasPortsAreRefused) {
+  fabric().sus = 12;
+  expectRefused(kFabricAt, "a leaf needs");
+  fabric().uplinks_per_leaf_spine = 1, fabric().spines_per_su = 1, fabric().sus = 8;
+  fabric().rails = 4;
+  expectRefused(kFabricAt, "a spine needs 32 ports for 32 leaves, its switch has 16");
+}
+
+TEST_F(Declarations, moreHcasThanRailsAreRefused) {
+  cluster_.profiles["gpu-node"].rails = {{"mlx5_0"}, {"mlx5_1"}, {"mlx5_2"}};
+  expectRefused(kFabricAt, "gpu001 has 3 HCAs, the fabric has 2 rails");
+}
+
+// By its two names: a node's port and its HCA.
+TEST_F(Declarations, aPortThatIsCabledTwiceIsRefusedAtTheCable) {
+  fabric().shape = inventory::FabricShape::Explicit;
+  fabric().subnet_managers.clear();
+  fabric().cables = {
+      {.from_node = "gpu001", .to_node = "sw1", .to_port = 1},
+      {.from_node = "gpu001 mlx5_0", .to_node = "sw1", .to_port = 2, .where = kCableAt}};
+  EXPECT_THAT(said(), ElementsAre(AllOf(StartsWith("cables.csv:3:1: error: two cables end at "
+                                                   "gpu001 mlx5_0 port 1"),
+                                        HasSubstr("give one of them another port"))));
+  fabric() = railCluster(3).fabrics.at("ib");  // a port that the shape has taken
+  fabric().cables = {{.from_node = "store1 mlx5_0",
+                      .to_node = "leaf-su1-r1",
+                      .to_port = 2,
+                      .role = AttachedRole::Storage,
+                      .where = kCableAt}};
+  EXPECT_THAT(said(), ElementsAre(StartsWith("cables.csv:3:1: error: two cables end at "
+                                             "leaf-su1-r1 port 2")));
+}
+
+// What was wrong: of an explicit fabric every unknown name was a switch.
+TEST_F(Declarations, aCableOfAnotherFabricsNodeIsRefused) {
+  cluster_ = twoHalls();
+  auto& other = cluster_.fabrics.at("ib-b");
+  fabric().shape = inventory::FabricShape::Explicit;
+  fabric().subnet_managers.clear();
+  for (const std::string name : {"gpu003", "gpu003 mlx5_1"}) {
+    fabric().cables = {{.from_node = "gpu001", .to_node = "sw1", .to_port = 1},
+                       {.from_node = name, .to_node = "sw1", .to_port = 2, .where = kCableAt}};
+    expectRefused(kCableAt, "gpu003 is a node that is not on the fabric ib");
+  }
+  fabric().cables.back() = {
+      .from_node = "gpu9 mlx5_0", .to_node = "sw1", .to_port = 2, .where = kCableAt};
+  expectRefused(kCableAt, "there is no node gpu9 for the HCA gpu9 mlx5_0");
+  for (const char* name : {"Quantum Mellanox Technologies", "row 7"}) {  // switches have spaces too
+    fabric().cables.back().from_node = name;
+    EXPECT_TRUE(declaredTopology(cluster_, fabric())) << name;
+  }
+  // A switch of the other fabric.
+  fabric().cables = {{.from_node = "gpu001", .to_node = "sw1", .to_port = 1},
+                     {.from_node = "sw1", .from_port = 9, .to_node = "b-spine-001", .to_port = 9}};
+  EXPECT_THAT(said(), ElementsAre(HasSubstr("the fabrics ib and ib-b both have the switch "
+                                            "b-spine-001")));
+  fabric() = railCluster(4).fabrics.at("ib");
+  fabric().partitions.resize(1);
+  other.cables = {{.from_node = "leaf-su1-r0",
+                   .from_port = 9,
+                   .to_node = "b-spine-001",
+                   .to_port = 9,
+                   .where = kCableAt}};
+  EXPECT_THAT(said(), ElementsAre(AllOf(StartsWith(kCableAt.str()),
+                                        HasSubstr("the shape has no switch leaf-su1-r0"))));
+}
+
+TEST_F(Declarations, aMillionScalableUnitsAreRefusedAtOnce) {
+  const auto begin = std::chrono::steady_clock::now();
+  fabric().sus = 1'000'000;
+  expectRefused(kFabricAt, "more than 4096 switches in one tier");
+  fabric().sus = 1, fabric().cores = 1'000'000, fabric().spines_per_su = 1'000'000;
+  expectRefused(kFabricAt, "more than 4096 switches in one tier");
+  fabric().cores = 0, fabric().spines_per_su = 2, fabric().nodes_per_su = 1'000'000;
+  expectRefused(kFabricAt, "a leaf needs 1000000 down ports");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+}
+
+TEST_F(Declarations, namesThatNothingHasAreWarnedOf) {
+  fabric().exclude = {{"gpu017 mlx5_3", 0, "case 4711"}, {"gpu001 mlx5_0", 2, "typo"}};
+  fabric().switches = {{.names = {"leaf-su1-r0", "leaf-su1-r7", "leaf-su1-r8"}, .rack = "r1"},
+                       {.names = {"gpu001 mlx5_0"}, .rack = "r2"}};
+  EXPECT_THAT(
+      said(),
+      ElementsAre(AllOf(StartsWith("cluster.yaml:7:5: warning: "),
+                        HasSubstr("exclude names gpu017 mlx5_3, which is no declared device"),
+                        HasSubstr("muster fabric plan")),
+                  HasSubstr("exclude names port 2 of gpu001 mlx5_0, which has 1"),
+                  HasSubstr("switches has a row for leaf-su1-r7, which is no declared switch"),
+                  HasSubstr("switches has a row for gpu001 mlx5_0, which is no declared switch")));
+}
+
+TEST_F(Declarations, aFabricWithoutNodesIsNotLookedAt) {
+  auto& unused = cluster_.fabrics["unused"] = fabric();
+  unused.name = "unused";
+  unused.sus = 1'000'000;
+  EXPECT_THAT(said(), IsEmpty()) << "another rule says that nothing of it is planned";
+}
+
+std::vector<std::string> saidOf(const inventory::Cluster& cluster) {
+  Diagnostics diagnostics;
+  checkDeclarations(cluster, diagnostics);
+  std::vector<std::string> out;
+  for (const auto& one : diagnostics.all()) out.push_back(one.str());
+  return out;
+}
+
+Topology topologyOf(const inventory::Cluster& cluster, const std::string& fabric) {
+  return declaredTopology(cluster, cluster.fabrics.at(fabric)).value();
+}
+
+TEST(Apart, eachFabricHasItsOwnHcasSwitchesAndSeat) {
+  const auto cluster = twoFabrics(3);
+  EXPECT_THAT(saidOf(cluster), IsEmpty());
+  const auto compute = topologyOf(cluster, "ib"), storage = topologyOf(cluster, "storage");
+  EXPECT_TRUE(compute.devices.contains("gpu001 mlx5_1"));
+  EXPECT_FALSE(compute.devices.contains("gpu001 mlx5_8"));
+  EXPECT_TRUE(compute.devices.contains("controller mlx5_0"));
+  EXPECT_TRUE(storage.devices.contains("gpu001 mlx5_8"));
+  EXPECT_FALSE(storage.devices.contains("gpu001 mlx5_0"));
+  EXPECT_TRUE(storage.devices.contains("controller mlx5_1"));
+  EXPECT_TRUE(storage.devices.contains("st-leaf-su1-r0"));
+  EXPECT_TRUE(storage.devices.contains("st-spine-001"));
+  EXPECT_TRUE(storage.devices.at("controller mlx5_1").is_attached);
+  EXPECT_EQ(toIbsimNet(storage).find("controller"), toIbsimNet(storage).find("controller-mlx5_1"))
+      << "clients attach to the first device";
+}
+
+TEST(Apart, aSwitchIsInOneFabric) {
+  auto cluster = twoFabrics(3);
+  cluster.fabrics["storage"].switch_prefix.clear();
+  EXPECT_THAT(saidOf(cluster),
+              ElementsAre(AllOf(HasSubstr("the fabrics ib and storage both have the switch "
+                                          "leaf-su1-r0, spine-001"),
+                                HasSubstr("switch_prefix"))));
+}
+
+TEST(Apart, anHcaIsCabledToOneFabric) {
+  auto cluster = twoFabrics(3);
+  cluster.fabrics["ib"].cables = {{.from_node = "store1 mlx5_0",
+                                   .to_node = "spine-001",
+                                   .to_port = 15,
+                                   .role = inventory::AttachedRole::Storage}};
+  EXPECT_THAT(saidOf(cluster), IsEmpty());
+  cluster.fabrics["storage"].cables = {{.from_node = "store1 mlx5_0",
+                                        .to_node = "st-spine-001",
+                                        .to_port = 15,
+                                        .role = inventory::AttachedRole::Storage}};
+  EXPECT_THAT(saidOf(cluster), ElementsAre(HasSubstr("both have cables of the HCA store1 mlx5_0")));
+  cluster.fabrics["storage"].cables = {
+      {.from_node = "gpu001 mlx5_0", .to_node = "st-spine-001", .to_port = 15}};
+  EXPECT_THAT(saidOf(cluster),
+              ElementsAre(HasSubstr("fabric storage has cables of gpu001 mlx5_0, which no rail"),
+                          HasSubstr("both have cables of the HCA gpu001 mlx5_0")));
+}
+
+TEST(Apart, aFabricThatCannotBeExpandedHasNothingInCommon) {
+  auto cluster = twoFabrics(3);
+  cluster.fabrics["storage"].switch_prefix.clear();
+  cluster.fabrics["storage"].nodes_per_su = 1;
+  EXPECT_THAT(saidOf(cluster), ElementsAre(HasSubstr("fabric storage: 3 nodes are on it")));
+}
+
+TEST(ChosenFabric, isNamedWhereThereAreSeveral) {
+  const auto cluster = twoFabrics(3);
+  EXPECT_EQ(chosenFabric(cluster, "storage").value()->name, "storage");
+  EXPECT_THAT(
+      chosenFabric(cluster, "").error().text(),
+      HasSubstr("the inventory has the fabrics ib, storage: name one of them (--fabric ib)"));
+  EXPECT_EQ(chosenFabric(cluster, "stroage").error().code(), ErrorCode::NotFound);
+  EXPECT_EQ(chosenFabric(railCluster(2), "").value()->name, "ib");
+  EXPECT_FALSE(chosenFabric({}, ""));
+}
+
+TEST(Facets, haveTheFabricsNameOnlyWhereThereAreSeveral) {
+  auto cluster = twoFabrics(3);
+  EXPECT_EQ(facetSuffix(cluster, cluster.fabrics.at("storage")), ".storage");
+  EXPECT_EQ(facetSuffix(cluster, cluster.fabrics.at("ib")), ".ib");
+  cluster.fabrics.at("storage").roce.emplace();
+  EXPECT_EQ(facetSuffix(cluster, cluster.fabrics.at("ib")), "") << "the only InfiniBand fabric";
+  EXPECT_EQ(baseOf("fabric.sm.a.b"), "fabric.sm");
+  EXPECT_EQ(baseOf("fabric.sm"), "fabric.sm");
+}
+
+}  // namespace
+}  // namespace muster::fabric::test
