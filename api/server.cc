@@ -402,7 +402,7 @@ Result<void> ApiServer::State::listenOnPort() {
   std::vector<std::string> names{app::hostName(), "localhost", "127.0.0.1", endpoint.address};
   for (const auto& address : app::addressesOfHost()) names.push_back(address.str());
   TRY(keys, app::Keys::loadOrCreate(options.state));
-  TRY(identity, keys.ca.issueServer("muster", names, kCertificateLife));
+  TRY(identity, keys.ca.issueServer(names, kCertificateLife));
   server.identity = std::move(identity);
   port_asks = doors->asksForCertificates();
   server.takes_any_client_certificate = port_asks;

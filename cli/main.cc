@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster's command line: words → options → one command.
+#include "app/backup/backup.h"
 #include "app/build_unit.h"
 #include "app/daemon_units.h"
 #include "app/site/actor.h"
@@ -70,6 +71,7 @@ const std::set<std::string> kStayRoot{"init", "lab", "login", "logout", "restore
 /// (app/site/service_user.h); who asked stays known. Answers whether it did.
 Result<bool> leaveRoot(Invocation& call, const std::string& command) {
   if (kStayRoot.contains(command)) return false;
+  if (command == "backup") TRY_OK(app::takeSignerKeys(call.options));
   auto actor = app::actorText();
   TRY(left, app::becomeOwnerOf(call.options.state));
   if (left && call.options.actor.empty()) call.options.actor = std::move(actor);

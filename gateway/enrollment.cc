@@ -74,7 +74,7 @@ struct Enrollment::Record {
   }
 };
 
-Enrollment::Enrollment(const inventory::Cluster& cluster, const io::CertificateAuthority& ca,
+Enrollment::Enrollment(const inventory::Cluster& cluster, const signer::Authority& ca,
                        lifecycle::Store& store, Clock& clock, const NetworkEvidence& evidence)
     : ca_(ca),
       store_(store),
@@ -260,10 +260,12 @@ Async<wire::EnrollResponse> Enrollment::redeem(const inventory::Node& node,
   }
   const auto proof = shows.proof.value_or(EnrollmentProof::KnownTpm);
 
-  CO_TRY(made,
-         co_await sign(
-             node.name, request.csr_pem,
-             kAgentCertificateLifetime));  // before the arming is used: a bad request costs nothing
+  auto signed_one = co_await sign(
+      node.name, request.csr_pem,
+      kAgentCertificateLifetime);  // before the arming is used: a bad request costs nothing
+  if (!signed_one && signed_one.error().code() == ErrorCode::Unavailable)
+    leaveWaiting(node, signed_one.error());
+  CO_TRY(made, std::move(signed_one));
   const std::string csr_hash = io::sha256Hex(request.csr_pem);
   attach(co_await asio::this_coro::executor);
   if (record.used() && record.csr_hash != csr_hash) {
@@ -464,10 +466,26 @@ Async<Enrollment::Issued> Enrollment::sign(NodeName node, std::string csr_pem,
                                            std::chrono::hours lifetime) {
   co_return co_await io::aside<Result<Issued>>(
       [ca = ca_, node, csr_pem, lifetime]() -> Result<Issued> {
-        TRY(certificate, ca.signClient(csr_pem, node.str(), lifetime));
+        TRY(certificate, ca.signAgent(csr_pem, node.str(), lifetime));
         TRY(key_id, io::keyIdOf(certificate));
         return Issued{wire::EnrollResponse{certificate, ca.certificatePem(), node.str()}, key_id};
       });
+}
+
+void Enrollment::leaveWaiting(const inventory::Node& node, const Error& why) {
+  if (!reported_.insert({node.name, "the signer"}).second) return;
+  const auto text = "enrollment of " + node.name.str() + " waits: " + why.str();
+  logWarning("agent", "{}", text);
+  const lifecycle::Finding finding{{lifecycle::Subject(node.name), FacetName("enrolled")},
+                                   Severity::Warning,
+                                   text,
+                                   "MAC " + node.mac.str(),
+                                   "its agent asks again by itself; look at the signer: systemctl "
+                                   "status muster-signer",
+                                   clock_.now(),
+                                   lifecycle::kEnrollmentSource};
+  if (auto persisted = store_.addFinding(finding); !persisted)
+    logWarning("agent", "finding not stored: {}", persisted.error().str());
 }
 
 std::unexpected<Error> Enrollment::refuse(const inventory::Node& node, const std::string& why) {

@@ -24,6 +24,7 @@
 #include "gateway/node_keys.h"
 #include "inventory/model/fwd.h"
 #include "lifecycle/store/journal.h"
+#include "signer/authority.h"
 #include "wire/messages.h"
 
 #include <set>
@@ -33,7 +34,7 @@ namespace muster::gateway {
 
 class Enrollment {
  public:
-  Enrollment(const inventory::Cluster& cluster, const io::CertificateAuthority& ca,
+  Enrollment(const inventory::Cluster& cluster, const signer::Authority& ca,
              lifecycle::Store& store, Clock& clock, const NetworkEvidence& evidence);
   Enrollment(const Enrollment&) = delete;
   /// Writes what no loop has written any more.
@@ -111,8 +112,10 @@ class Enrollment {
   std::unexpected<Error> refuse(const inventory::Node& node, const std::string& why,
                                 const std::string& what_to_do);
   std::unexpected<Error> refuse(const inventory::Node& node, const std::string& why);
+  /// Nothing was used up: the same request is answered when the signer is back.
+  void leaveWaiting(const inventory::Node& node, const Error& why);
 
-  const io::CertificateAuthority& ca_;
+  const signer::Authority ca_;
   lifecycle::Store& store_;
   Clock& clock_;
   const inventory::Cluster& cluster_;

@@ -67,9 +67,9 @@ io::ServerResponse answer(const Result<Message>& result) {
 
 class Gateway final : public GatewayServer, public RefusedAgents {
  public:
-  Gateway(const inventory::Cluster& cluster, const io::CertificateAuthority& ca,
-          lifecycle::Store& store, Clock& clock, const NetworkEvidence& evidence,
-          std::string controllers, HealthRulesFor health_rules)
+  Gateway(const inventory::Cluster& cluster, const signer::Authority& ca, lifecycle::Store& store,
+          Clock& clock, const NetworkEvidence& evidence, std::string controllers,
+          HealthRulesFor health_rules)
       : cluster_(cluster),
         enrollment_(cluster, ca, store, clock, evidence),
         store_(store),
@@ -523,7 +523,7 @@ Async<wire::AgentTaskReport> Gateway::awaitEnd(NodeName node, std::string id,
 }  // namespace
 
 std::unique_ptr<GatewayServer> makeGatewayServer(const inventory::Cluster& cluster,
-                                                 const io::CertificateAuthority& ca,
+                                                 const signer::Authority& ca,
                                                  lifecycle::Store& store, Clock& clock,
                                                  const NetworkEvidence& evidence,
                                                  std::string controllers,

@@ -11,6 +11,7 @@
 #include "gateway/network_evidence.h"
 #include "inventory/model/fwd.h"
 #include "lifecycle/store/store.h"
+#include "signer/authority.h"
 
 #include <functional>
 #include <memory>
@@ -44,7 +45,7 @@ using HealthRulesFor = std::function<std::shared_ptr<const HealthRulesText>(cons
 /// `evidence`: what must show that a caller is the node. `controllers`: what agents are told of
 /// where controllers answer (controllers.h); empty: nothing. `health_rules`; empty: none.
 std::unique_ptr<GatewayServer> makeGatewayServer(const inventory::Cluster& cluster,
-                                                 const io::CertificateAuthority& ca,
+                                                 const signer::Authority& ca,
                                                  lifecycle::Store& store, Clock& clock,
                                                  const NetworkEvidence& evidence,
                                                  std::string controllers = {},

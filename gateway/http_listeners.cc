@@ -78,7 +78,7 @@ Connections connectionsWithin(std::size_t descriptors) {
 
 Result<std::unique_ptr<Server>> start(asio::any_io_executor executor,
                                       const inventory::Network& provisioning,
-                                      const io::CertificateAuthority& ca,
+                                      const signer::Authority& ca,
                                       std::vector<io::Route> http_routes,
                                       std::vector<io::Route> https_routes) {
   const auto open = io::raiseDescriptorLimit(kDescriptors);
@@ -97,7 +97,7 @@ Result<std::unique_ptr<Server>> start(asio::any_io_executor executor,
   options.max_connections = connections.plain;
   options.max_connections_per_address = kPlainConnectionsPerAddress;
   TRY(http, listen(executor, provisioning, options, std::move(http_routes)));
-  TRY(identity, ca.issueServer("muster", {options.address}, kServerCertificateLifetime));
+  TRY(identity, ca.issueServer({options.address}, kServerCertificateLifetime));
   options.port = kHttpsPort;
   options.identity = std::move(identity);
   options.client_ca_pem =

@@ -7,6 +7,7 @@
 #include "base/io/http.h"
 #include "base/result.h"
 #include "inventory/model/fwd.h"
+#include "signer/authority.h"
 
 #include <memory>
 #include <vector>
@@ -37,7 +38,7 @@ class Server {
 };
 Result<std::unique_ptr<Server>> start(asio::any_io_executor executor,
                                       const inventory::Network& provisioning,
-                                      const io::CertificateAuthority& ca,
+                                      const signer::Authority& ca,
                                       std::vector<io::Route> http_routes,
                                       std::vector<io::Route> https_routes);
 

@@ -49,8 +49,8 @@ struct Found {
 };
 
 /// A file that is damaged is a loss only where the store has nothing of that node.
-Result<void> readOne(lifecycle::Store& store, const io::SigningKey& key, const fs::path& file,
-                     Found& found) {
+Result<void> readOne(lifecycle::Store& store, const signer::CertificateKey& key,
+                     const fs::path& file, Found& found) {
   const auto text = io::readFile(file, kMaxCertificateBytes);
   auto certificate = text ? Certificate::fromJson(*text) : Result<Certificate>(fail(text.error()));
   std::string damage;
@@ -108,8 +108,8 @@ Result<void> putAll(lifecycle::Store& store, const std::vector<Certificate>& cer
   return all;
 }
 
-Result<Found> readFolder(lifecycle::Store& store, const io::SigningKey& key, const fs::path& folder,
-                         std::optional<long long> taken) {
+Result<Found> readFolder(lifecycle::Store& store, const signer::CertificateKey& key,
+                         const fs::path& folder, std::optional<long long> taken) {
   Found found;
   std::error_code failed;
   std::vector<fs::path> files;
@@ -137,7 +137,7 @@ Result<std::optional<long long>> takenAt(lifecycle::Store& store, const fs::path
   return std::optional(stamp);
 }
 
-Error otherKey(const std::string& stored, const io::SigningKey& key) {
+Error otherKey(const std::string& stored, const signer::CertificateKey& key) {
   return Error(
       ErrorCode::Conflict,
       fmt::format("the certificates of this store are signed by key {}, and this host's is {}: "
@@ -148,13 +148,13 @@ Error otherKey(const std::string& stored, const io::SigningKey& key) {
 
 }  // namespace
 
-Result<void> requireSiteKey(lifecycle::Store& store, const io::SigningKey& key) {
+Result<void> requireSiteKey(lifecycle::Store& store, const signer::CertificateKey& key) {
   TRY(stored, store.getValue(kSiteKey));
   if (stored && !io::trustedPemOf(key.public_pem, *stored)) return fail(otherKey(*stored, key));
   return {};
 }
 
-Result<void> bindSiteKey(lifecycle::Store& store, const io::SigningKey& key) {
+Result<void> bindSiteKey(lifecycle::Store& store, const signer::CertificateKey& key) {
   TRY(stored, store.getValue(kSiteKey));
   const bool rotated = stored && *stored != key.id() && io::trustedPemOf(key.public_pem, *stored);
   if (!stored || rotated) TRY_OK(store.exchangeValue(kSiteKey, stored, key.id()));
@@ -166,7 +166,7 @@ Result<bool> wasMigrated(lifecycle::Store& store, const fs::path& folder) {
   return taken.has_value();
 }
 
-Result<void> migrateCertificates(lifecycle::Store& store, const io::SigningKey& key,
+Result<void> migrateCertificates(lifecycle::Store& store, const signer::CertificateKey& key,
                                  const fs::path& folder) {
   TRY_OK(requireSiteKey(store, key));
   std::error_code none;

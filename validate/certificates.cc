@@ -42,7 +42,7 @@ json unsignedJson(const Certificate& certificate) {
 class StoredCertificates final : public CertificateStore {
  public:
   StoredCertificates(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock,
-                     io::SigningKey key, std::filesystem::path folder)
+                     signer::CertificateKey key, std::filesystem::path folder)
       : cluster_(cluster),
         store_(store),
         clock_(clock),
@@ -75,7 +75,8 @@ class StoredCertificates final : public CertificateStore {
           fmt::format("the passes of {} are from {}, older than the lifetime of a certificate",
                       certificate.node.str(), toString(certificate.proven_at)));
     certificate.key_id = key_.id();
-    TRY(signature, io::sign(key_, jsonText(unsignedJson(certificate))));
+    const auto text = jsonText(unsignedJson(certificate));
+    TRY(signature, key_.sign(signer::Statement::NodeCertificate, text, text));
     certificate.signature = signature;
     TRY_OK(bindSiteKey(store_, key_));
     TRY_OK(put(certificate));
@@ -225,7 +226,7 @@ class StoredCertificates final : public CertificateStore {
   const inventory::Cluster& cluster_;
   lifecycle::Store& store_;
   Clock& clock_;
-  io::SigningKey key_;
+  signer::CertificateKey key_;
   std::filesystem::path folder_;
   Revocations revocations_;
 };
@@ -316,7 +317,7 @@ Result<Certificate> Certificate::fromJson(std::string_view text) {
 
 std::unique_ptr<CertificateStore> makeCertificateStore(const inventory::Cluster& cluster,
                                                        lifecycle::Store& store, Clock& clock,
-                                                       io::SigningKey key,
+                                                       signer::CertificateKey key,
                                                        std::filesystem::path folder) {
   return std::make_unique<StoredCertificates>(cluster, store, clock, std::move(key),
                                               std::move(folder));

@@ -27,8 +27,9 @@ std::string printed(const ListAsOf& statement, const std::string& signature) {
 
 }  // namespace
 
-Result<std::string> ListAsOf::signedJson(const io::SigningKey& key) const {
-  TRY(signature, io::sign(key, jsonText(unsignedJson(*this))));
+Result<std::string> ListAsOf::signedJson(const signer::CertificateKey& key) const {
+  const auto text = jsonText(unsignedJson(*this));
+  TRY(signature, key.sign(signer::Statement::ListAsOf, text, text));
   return printed(*this, signature);
 }
 

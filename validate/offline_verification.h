@@ -21,7 +21,7 @@ struct ListAsOf {
   std::int64_t number = 0;
   WallTime as_of{};
 
-  Result<std::string> signedJson(const io::SigningKey& key) const;
+  Result<std::string> signedJson(const signer::CertificateKey& key) const;
   /// Errors: Corrupt: no such statement, not signed by one of these keys, or not in the one form in
   /// which it is signed
   static Result<ListAsOf> fromJson(std::string_view text, std::string_view public_pem);

@@ -45,6 +45,7 @@ constexpr std::array kBeforeGates{Stage::Firmware,       Stage::Boot,    Stage::
 constexpr seconds kBootLimit{
     600};  ///< a gate waits so long for a machine that has just been restarted
 constexpr std::chrono::milliseconds kLookAgain{2'000};
+constexpr std::chrono::milliseconds kSignerAway{15'000};  ///< until it is asked again
 
 std::string gateOf(const FacetName& facet) { return facet.str().substr(kGatePrefix.size()); }
 bool isGate(const FacetName& facet) { return facet.str().starts_with(kGatePrefix); }
@@ -296,7 +297,11 @@ class ValidatePhase final : public Phase {
       if (auto words = peerBaselineText(passed->evidence); !words.empty())
         certificate.peer_baseline[gate] = std::move(words);
     }
-    TRY_OK(certificates_.issue(std::move(certificate)));
+    const auto issued = certificates_.issue(std::move(certificate));
+    if (!issued && (issued.error().has(signer::SignerProblem::Away) ||
+                    issued.error().has(signer::SignerProblem::Busy)))
+      return Outcome(Again{kSignerAway, issued.error().str()});
+    if (!issued) return fail(issued.error());
     return Outcome(Done{});
   }
 

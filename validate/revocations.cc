@@ -5,6 +5,7 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/log.h"
+#include "signer/forms.h"
 #include "validate/certificate_migration.h"
 #include "validate/offline_verification.h"
 
@@ -60,10 +61,7 @@ std::string recordKey(std::int64_t number) { return fmt::format("revocation.{}",
 
 /// The hash of records 1 to `number`, when `before` is that of those before it.
 std::string chainOf(const std::string& before, std::int64_t number, const Revocation& revocation) {
-  return io::sha256Hex(fmt::format("{} {} {}", before, number, canonical(jsonOf(revocation))));
-}
-std::string signedWords(std::int64_t number, const std::string& chain) {
-  return fmt::format("{} {} {}", kRecordFormat, number, chain);
+  return signer::revocationChain(before, number, canonical(jsonOf(revocation)));
 }
 
 }  // namespace
@@ -82,9 +80,10 @@ const Revocation* RevocationList::newestOf(const NodeName& node) const {
   return newest;
 }
 
-Result<std::string> RevocationList::signedJson(const io::SigningKey& key) const {
+Result<std::string> RevocationList::signedJson(const signer::CertificateKey& key) const {
   json out = jsonOrNone(canonical(unsignedJson(*this)), kFileJson);
-  TRY(signature, io::sign(key, canonical(out)));
+  const auto text = canonical(out);
+  TRY(signature, key.sign(signer::Statement::RevocationList, text, text));
   out["signature"] = signature;
   return jsonText(out, 1) + "\n";
 }
@@ -152,7 +151,7 @@ Result<bool> Revocations::readNext() const {
     TRY(revocation, revocationOf(record));
     auto chain = chainOf(chain_, number, revocation);
     if (record.at("chain") != chain) return damaged("was changed, or those before it were");
-    if (!io::verify(key_.public_pem, signedWords(number, chain),
+    if (!io::verify(key_.public_pem, signer::revocationWords(number, chain),
                     record.at("signature").get<std::string>())) {
       TRY_OK(requireSiteKey(store_, key_));
       return damaged("is not signed by this site's key");
@@ -247,8 +246,13 @@ Result<void> Revocations::exportAsOf(const std::filesystem::path& folder, WallTi
 }
 
 Result<std::string> Revocations::signedRecord(const Revocation& revocation, std::int64_t number,
-                                              const std::string& chain) const {
-  TRY(signature, io::sign(key_, signedWords(number, chain)));
+                                              const std::string& before) const {
+  const auto chain = chainOf(before, number, revocation);
+  TRY(signature,
+      key_.sign(
+          signer::Statement::Revocation,
+          canonical({{"before", before}, {"number", number}, {"revocation", jsonOf(revocation)}}),
+          signer::revocationWords(number, chain)));
   json record = jsonOf(revocation);
   record.update(
       {{"format", kRecordFormat}, {"number", number}, {"chain", chain}, {"signature", signature}});
@@ -263,7 +267,7 @@ Result<void> Revocations::append(Revocation revocation) {
     if (has(kept)) return {};
     const auto number = known_.number + 1;
     auto chain = chainOf(chain_, number, kept);
-    TRY(record, signedRecord(kept, number, chain));
+    TRY(record, signedRecord(kept, number, chain_));
     TRY(added, store_.exchangeValue(recordKey(number), std::nullopt, record));
     if (!added) continue;
     adopt(std::move(kept), std::move(chain));
@@ -278,9 +282,9 @@ Result<std::int64_t> Revocations::signAgain() {
   std::string chain;
   for (std::int64_t i = 1; i <= known_.number; ++i) {
     const auto& revocation = known_.revoked[static_cast<std::size_t>(i - 1)];
-    chain = chainOf(chain, i, revocation);
     TRY(before, store_.getValue(recordKey(i)));
     TRY(record, signedRecord(revocation, i, chain));
+    chain = chainOf(chain, i, revocation);
     if (before == record) continue;
     TRY(done, store_.exchangeValue(recordKey(i), before, record));
     if (!done)

@@ -12,6 +12,7 @@
 #include "base/ids.h"
 #include "base/io/crypto.h"
 #include "lifecycle/store/store.h"
+#include "signer/certificate_key.h"
 
 #include <filesystem>
 #include <string>
@@ -36,7 +37,7 @@ struct RevocationList {
   const Revocation* find(std::string_view certificate_id) const;
   /// The newest of the node.
   const Revocation* newestOf(const NodeName& node) const;
-  Result<std::string> signedJson(const io::SigningKey& key) const;
+  Result<std::string> signedJson(const signer::CertificateKey& key) const;
   /// Errors: Corrupt (no such list, or the signature does not fit)
   static Result<RevocationList> fromJson(std::string_view text, std::string_view public_pem);
 };
@@ -46,7 +47,7 @@ struct RevocationList {
 class Revocations {
  public:
   /// `folder` is where copies lie.
-  Revocations(lifecycle::Store& store, std::filesystem::path folder, io::SigningKey key)
+  Revocations(lifecycle::Store& store, std::filesystem::path folder, signer::CertificateKey key)
       : store_(store), file_(folder / kFile), key_(std::move(key)) {}
   /// Also what others have added since; one small read when nobody has. Errors: Corrupt, those of
   /// the store
@@ -78,7 +79,7 @@ class Revocations {
   Result<bool> readNext() const;
   Result<void> readFrom(const RevocationList& copy) const;
   Result<std::string> signedRecord(const Revocation& revocation, std::int64_t number,
-                                   const std::string& chain) const;
+                                   const std::string& before) const;
   Result<void> append(Revocation revocation);
   Result<std::optional<RevocationList>> copy() const;
   bool has(const Revocation& revocation) const;
@@ -87,7 +88,7 @@ class Revocations {
 
   lifecycle::Store& store_;
   std::filesystem::path file_;
-  io::SigningKey key_;
+  signer::CertificateKey key_;
   mutable bool begun_ = false;
   mutable RevocationList known_;
   mutable std::string chain_;  ///< hash of all that are known

@@ -84,7 +84,7 @@ class CertificateStore : public lifecycle::CertificateGate {
 /// `folder`: where copies lie, for carrying.
 std::unique_ptr<CertificateStore> makeCertificateStore(const inventory::Cluster& cluster,
                                                        lifecycle::Store& store, Clock& clock,
-                                                       io::SigningKey key,
+                                                       signer::CertificateKey key,
                                                        std::filesystem::path folder);
 
 /// A node's place in its pool as it is now (the fact `pool`, with evidence {"jobs": bool}). cli

@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "inventory/inventory.h"
 #include "lifecycle/store/store_copy.h"
+#include "signer/key_files.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -96,9 +97,20 @@ class WorkFolder {
 
 using Files = std::map<std::string, std::string>;  ///< name in the backup → content
 
-/// STATE/keys, STATE/ca, and which of them there must be.
-Result<Files> keyFiles(const fs::path& state) {
+/// STATE/keys, STATE/ca, and which of them there must be; with what the signer holds of them, so
+/// that a backup is the same whoever holds them.
+Result<Files> keyFiles(const Options& options) {
+  const auto& state = options.state;
   Files out;
+  TRY(held, signer::signerOf(state));
+  if (held && !options.signer_keys)
+    return fail(ErrorCode::Denied,
+                fmt::format("{} holds keys of this site, which root alone can read beside it; make "
+                            "the backup as root: sudo muster backup …",
+                            signer::kSignerUser));
+  if (held)
+    for (const auto& [name, text] : *options.signer_keys)
+      out.emplace((fs::path("state") / name).string(), text.reveal());
   std::error_code error;
   if (fs::exists(state / kKeysMade, error)) {
     TRY(made, io::readFile(state / kKeysMade, kMaxKeyFileBytes));
@@ -241,7 +253,7 @@ bool lacksRoom(const fs::path& folder, const std::string& store_url) {
 /// Keys and a store that belong together: nothing was rotated between.
 Result<Files> keysAndStore(const Options& options, const fs::path& copy, int& schema) {
   for (int look = 0; look < kKeyLooks; ++look) {
-    TRY(before, keyFiles(options.state));
+    TRY(before, keyFiles(options));
     std::error_code ignored;
     fs::remove(copy, ignored);
     auto copied = lifecycle::copyStore(options.storeUrl(), copy);
@@ -252,7 +264,7 @@ Result<Files> keysAndStore(const Options& options, const fs::path& copy, int& sc
                               copy.parent_path().parent_path().string()));
     TRY_OK(copied);
     schema = *copied;
-    TRY(after, keyFiles(options.state));
+    TRY(after, keyFiles(options));
     if (before == after) return after;
   }
   return fail(ErrorCode::Conflict,
@@ -260,6 +272,14 @@ Result<Files> keysAndStore(const Options& options, const fs::path& copy, int& sc
 }
 
 }  // namespace
+
+Result<void> takeSignerKeys(Options& options, const fs::path& folder) {
+  TRY(held, signer::signerOf(options.state));
+  if (!held || ::geteuid() != 0) return {};
+  TRY(keys, signer::readSignerKeys(folder));
+  options.signer_keys = std::make_shared<const std::map<std::string, Secret>>(std::move(keys));
+  return {};
+}
 
 Result<BackupReport> makeBackup(const Options& options, const fs::path& file,
                                 const Secret& passphrase) {

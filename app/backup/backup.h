@@ -9,6 +9,7 @@
 #include "app/site/options.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "signer/adoption.h"
 
 #include <string>
 #include <vector>
@@ -22,10 +23,17 @@ struct BackupReport {
 };
 /// Others may work meanwhile: the store is copied as it is at one moment. Effect: the file is whole
 /// or not there; what was there before under its name stays until then. Errors: InvalidInput (the
-/// passphrase is short, the file is in the state folder), NotFound (nothing was done here yet),
+/// passphrase is short, the file is in the state folder), Denied (the signer holds keys, which root
+/// alone reads: takeSignerKeys), NotFound (nothing was done here yet),
 /// Conflict (keys are being rotated), those of the store and the disk
 Result<BackupReport> makeBackup(const Options& options, const std::filesystem::path& file,
                                 const Secret& passphrase);
+
+/// For root, before it becomes the services' user: the keys that the signer holds, which belong
+/// into a backup. Nothing for who is not root, and where the state folder has all keys itself.
+/// Errors: those of the disk
+Result<void> takeSignerKeys(Options& options,
+                            const std::filesystem::path& folder = signer::kSignerFolder);
 
 struct RestoreReport {
   std::string cluster, made_at, made_by;  ///< of the backup

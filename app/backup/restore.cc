@@ -222,6 +222,26 @@ Result<void> putInPlace(Staging& staging, const fs::path& state, RestoreReport& 
   return {};
 }
 
+/// On a host whose signer holds the site's keys these are the restored ones from now on.
+Result<void> giveKeysToSigner(const fs::path& state) {
+  const auto service = signer::userOf(signer::kServiceUser),
+             own = signer::userOf(signer::kSignerUser);
+  struct stat status{};
+  if (::geteuid() != 0 || !service || !own || ::stat(state.c_str(), &status) != 0 ||
+      status.st_uid != service->uid)
+    return {};
+  const auto done =
+      signer::adoptKeys({state, signer::kSignerFolder, signer::kSignerSocket, service, own, true});
+  if (!done)
+    return fail(Error(done.error())
+                    .within(fmt::format("the state is restored, and its keys are not the signer's "
+                                        "yet; when this is mended: /usr/lib/muster/muster-signer "
+                                        "adopt {} --replace",
+                                        state.string())));
+  for (const auto& line : *done) logInfo("restore", "{}", line);
+  return {};
+}
+
 }  // namespace
 
 Result<RestoreReport> restoreBackup(const Options& options, const fs::path& file,
@@ -273,6 +293,7 @@ Result<RestoreReport> restoreBackup(const Options& options, const fs::path& file
   TRY_OK(giveTree(staging.path, state));  // the service's user, where it has one
   TRY_OK(putInPlace(staging, state, report));
   report.inventory = state / "restored" / "inventory";
+  TRY_OK(giveKeysToSigner(state));
   return report;
 }
 

@@ -145,7 +145,7 @@ class Controller {
   provision::Erasures& erasures() { return *erasures_; }
   Clock& clock() { return *clock_; }
   Workers& workers() { return workers_; }
-  const io::CertificateAuthority& ca() const { return keys_->ca; }
+  const signer::Authority& ca() const { return keys_->ca; }
   const Keys& keys() const { return *keys_; }
   /// Of the store's session: one to a state folder.
   const std::string& holder() const { return origin_.holder; }

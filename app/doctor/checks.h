@@ -31,6 +31,8 @@ void lookAtState(const Options& options, Lines& out);
 /// Free bytes at the folder, or where it will be; `why`: what a full disk there stops.
 void lookAtSpace(const std::string& what, const std::filesystem::path& folder,
                  std::uintmax_t needed_bytes, const char* why, Lines& out);
+/// Whether who holds the site's keys answers, and has those of the state folder.
+void lookAtSigner(const Options& options, Lines& out);
 void lookAtSecrets(const inventory::Cluster& cluster, Lines& out);
 void lookAtKvm(Lines& out);
 void lookAtFabric(const inventory::Cluster& cluster, Lines& out);

@@ -58,6 +58,7 @@ std::vector<DoctorLine> examineHost(const Options& options, const DoctorRequest&
   }
   lookAtPrograms(options, cluster ? &*cluster : nullptr, out);
   lookAtState(options, out);
+  lookAtSigner(options, out);
   lookAtSpace("state space", options.state, kStateNeedsBytes,
               "journal and consoles grow; a full disk stops everything", out);
   lookAtSpace("cache space", options.cache, kCacheNeedsBytes,

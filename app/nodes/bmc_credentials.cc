@@ -156,8 +156,8 @@ Result<BmcChangeReport> issueBmcCertificates(const Options& options, const std::
     const auto& signer = cluster.profileOf(node).bmc_certificate;
     const bmc::CertificateSubject subject{host, {host, name.str() + "-bmc"}};
     auto ours = [&controller, subject](std::string request) -> Async<std::string> {
-      co_return controller.ca().signServer(request, subject.common_name, subject.names,
-                                           kBmcCertificateLifetime);
+      co_return controller.ca().signBmc(request, subject.common_name, subject.names,
+                                        kBmcCertificateLifetime);
     };
     return bmc::certify(
         controller.bmcs().at(name), subject,

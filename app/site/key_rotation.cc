@@ -35,7 +35,7 @@ Result<void> mayRotate(const Options& options, KeyPurpose purpose) {
 /// Nodes whose certificates would not hold any more.
 Result<std::vector<std::string>> nodesOfPreviousKey(const inventory::Cluster& cluster,
                                                     lifecycle::Store& store,
-                                                    const io::SigningKey& key) {
+                                                    const signer::CertificateKey& key) {
   std::vector<std::string> out;
   const auto now = SystemClock().now();
   for (const auto& node : cluster.nodes) {
@@ -52,7 +52,7 @@ Result<void> prepareFinish(const Options& options, KeyPurpose purpose, bool forc
   if (purpose != KeyPurpose::Certificates || !storeExists(options)) return {};
   TRY(live, effectiveCluster(options));
   TRY(store, lifecycle::openStore(options.storeUrl()));
-  TRY(key, loadKey(options.state, purpose));
+  TRY(key, certificateKey(options.state));
   TRY(held, nodesOfPreviousKey(live->cluster(), *store, key));
   if (!held.empty() && !force) {
     const auto count = held.size();

@@ -13,6 +13,7 @@
 #include "provision/images/image_store.h"
 #include "provision/images/packed_image.h"
 #include "provision/netboot/netboot.h"
+#include "signer/key_files.h"
 
 #include <fmt/ranges.h>
 
@@ -39,7 +40,9 @@ std::string addressOf(const inventory::Cluster& cluster) {
 std::string howToCopy(const Options& options) {
   return fmt::format(
       "copy {0}/ca and {0}/keys, and nothing else of that folder, from a host that has them (as "
-      "root: rsync -a HOST:{0}/ca HOST:{0}/keys {0}/); docs/two-hosts.md",
+      "root: rsync -a HOST:{0}/ca HOST:{0}/keys {0}/; where the signer holds keys, those of "
+      "/var/lib/muster-signer in the same way, and then "
+      "/usr/lib/muster/own-state); docs/two-hosts.md",
       options.state.string());
 }
 
@@ -64,7 +67,8 @@ Result<Keys> localKeys(const Options& options, lifecycle::Store& store, bool ser
   TRY(keys, Keys::loadOrCreate(options.state));
   if (!serves || options.store.empty()) return std::move(keys);
   std::vector<std::pair<std::string, std::string>> all{{kCa, keys.ca.fingerprint()}};
-  for (const auto& row : kKeyPurposes) all.emplace_back(row.agreed, keys.of(row.purpose).id());
+  for (const auto& row : kKeyPurposes)
+    all.emplace_back(row.agreed, io::publicKeyIds(keys.publicPem(row.purpose)).front());
   for (const auto& [key, mine] : all) {
     TRY(stored, store.getValue(key));
     if (stored != mine) TRY_OK(store.putValue(key, mine));
@@ -112,9 +116,12 @@ Result<void> checkCanServe(const Options& options, const inventory::Cluster& clu
 
 Result<Keys> siteKeys(const Options& options, bool several, lifecycle::Store& store, bool serves) {
   if (!several || !serves) return localKeys(options, store, serves);
-  std::vector<std::pair<std::string, std::string>> files{{kCa, "ca/ca.key"}};
+  TRY(held, signer::signerOf(options.state));  // holds two of them
+  std::vector<std::pair<std::string, std::string>> files{{kCa, held ? "ca/ca.crt" : "ca/ca.key"}};
   for (const auto& row : kKeyPurposes)
-    files.emplace_back(row.agreed, fmt::format("keys/{}", row.file));
+    files.emplace_back(row.agreed, held && row.purpose == KeyPurpose::Certificates
+                                       ? "keys/signing.pub"
+                                       : fmt::format("keys/{}", row.file));
   for (const auto& [key, file] : files) {
     TRY(agreed, store.getValue(key));
     std::error_code ignored;
@@ -127,7 +134,7 @@ Result<Keys> siteKeys(const Options& options, bool several, lifecycle::Store& st
   TRY_OK(requireAgreed(options, store, kCa, {keys.ca.fingerprint()}, "CA (SHA-256 of ca/ca.crt)"));
   for (const auto& row : kKeyPurposes)
     TRY_OK(requireAgreed(options, store, std::string(row.agreed),
-                         io::publicKeyIds(keys.of(row.purpose).public_pem),
+                         io::publicKeyIds(keys.publicPem(row.purpose)),
                          fmt::format("key for {} (keys/{})", row.name, row.file)));
   return std::move(keys);
 }

@@ -3,12 +3,15 @@
 // print.
 #pragma once
 
+#include "base/log.h"
 #include "base/result.h"
 #include "inventory/inventory.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
 
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <string>
 
 namespace muster::app {
@@ -29,6 +32,9 @@ struct Options {
   std::filesystem::path server_ca;    ///< --server-ca, MUSTER_SERVER_CA: PEM
   std::filesystem::path client_cert;  ///< --client-cert, MUSTER_CLIENT_CERT: PEM, its own first
   std::filesystem::path client_key;   ///< --client-key, MUSTER_CLIENT_KEY: PEM
+  /// Private halves that the signer holds, by their names in a state folder; read by root for a
+  /// backup (app/backup/backup.h).
+  std::shared_ptr<const std::map<std::string, Secret>> signer_keys;
   std::string actor;  ///< who asks, where it is not this process's user (a client of the API); for
                       ///< actorText
 

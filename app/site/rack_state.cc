@@ -11,8 +11,8 @@
 namespace muster::app {
 namespace {
 
-constexpr std::array<std::string_view, 3> kOfTheSite{
-    "ca", "keys", "keys.made"};  // images in the cache are signed with them
+constexpr std::array<std::string_view, 4> kOfTheSite{
+    "ca", "keys", "keys.made", "keys.signer"};  // images in the cache are signed with them
 constexpr std::string_view kMarker = "lab-rack", kStore = "muster.db";
 constexpr std::size_t kMaxIdBytes = 128;
 

@@ -4,12 +4,13 @@
 #include "app/site/state_folder.h"
 #include "base/io/files.h"
 #include "base/io/trusted_keys.h"
+#include "signer/key_files.h"
+#include "signer/signer_client.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 
 namespace muster::app {
@@ -17,108 +18,34 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kCaName = "muster CA";
-constexpr std::size_t kMaxKeyBytes = 1u << 16;
-
-fs::path folderOf(const fs::path& state) { return state / "keys"; }
-fs::path fileOf(const fs::path& state, KeyPurpose purpose) {
-  return folderOf(state) / rowOf(purpose).file;
-}
-fs::path previousOf(const fs::path& state, KeyPurpose purpose) {
-  return folderOf(state) / fmt::format("{}.previous.pub", fileOf(state, purpose).stem().string());
+/// The signer holds one of these keys, where it holds any.
+signer::KeyFile fileFor(KeyPurpose purpose) {
+  const auto& row = rowOf(purpose);
+  return {row.name, row.file};
 }
 
-fs::path retiredOf(const fs::path& state, KeyPurpose purpose, const std::string& id) {
-  return folderOf(state) / "retired" / fmt::format("{}-{}.pub", rowOf(purpose).name, id);
+/// Where the signer listens that holds this key of the state folder.
+Result<std::optional<fs::path>> holderOfKey(const fs::path& state, KeyPurpose purpose) {
+  if (purpose != KeyPurpose::Certificates) return std::optional<fs::path>();
+  return signer::signerOf(state);
 }
 
-/// The key before, unless it is the one that still signs: a rotation was cut off before it had
-/// begun.
-Result<std::string> previousPem(const fs::path& state, KeyPurpose purpose,
-                                const std::string& present_id) {
-  auto text = io::readFile(previousOf(state, purpose), kMaxKeyBytes);
-  if (!text && text.error().code() == ErrorCode::NotFound) return std::string();
-  if (!text) return fail(std::move(text).error());
-  const auto pem = io::publicPems(*text).front();
-  return io::publicKeyIds(pem).front() == present_id ? std::string() : pem;
+/// Of a new site the signer makes the keys now.
+Result<signer::PublicHalves> halvesOf(const fs::path& state, const fs::path& socket) {
+  auto halves = signer::readPublicHalves(state);
+  if (halves || halves.error().code() != ErrorCode::NotFound) return halves;
+  TRY(made, signer::signerAt(socket).publicHalves());
+  TRY_OK(signer::writePublicHalves(state, made));
+  return std::move(made);
 }
 
-/// What was made here once, a line each. Beside the keys' folder, so that it outlives that.
-constexpr const char* kMadeFile = "keys.made";
-constexpr std::size_t kMaxMadeBytes = 4096;
+io::SigningKey publicOnly(std::string pem) { return {Secret(), std::move(pem)}; }
 
-Result<std::string> madeOnce(const fs::path& state) {
-  auto text = io::readFile(state / kMadeFile, kMaxMadeBytes);
-  if (!text && text.error().code() == ErrorCode::NotFound) return std::string();
-  return text;
-}
-
-bool lists(const std::string& made, std::string_view name) {
-  return ("\n" + made).find(fmt::format("\n{}\n", name)) != std::string::npos;
-}
-
-/// A new key in the place of a lost one would say nothing, and void what the old one has signed.
-/// `name`: as typed, or "ca".
-Result<void> requireNotLost(const fs::path& state, std::string_view name, const fs::path& file) {
-  std::error_code error;
-  if (fs::exists(fs::symlink_status(file, error))) return {};
-  TRY(made, madeOnce(state));
-  if (!lists(made, name)) return {};
-  const auto anew = name == "ca"
-                        ? std::string(
-                              "Without one every node has to be imaged again, by a new state "
-                              "folder: they know the CA by its fingerprint (docs/keys.md)")
-                        : fmt::format(
-                              "If it is lost for good, what it has signed counts no more; make "
-                              "another: muster key rotate {} --lost",
-                              name);
-  return fail(ErrorCode::Conflict,
-              fmt::format("{} is missing, and was here: nothing was done. Restore it from a backup "
-                          "or from the site's other host. {}",
-                          file.string(), anew));
-}
-
-Result<void> noteMade(const fs::path& state, std::string_view name) {
-  TRY(made, madeOnce(state));
-  if (lists(made, name)) return {};
-  return io::writeFileAtomic(state / kMadeFile, made + std::string(name) + "\n", kStateFileMode);
-}
-
-constexpr std::size_t kTemporaryLetters = 6;  ///< of io::writeFileAtomic, after mkostemp(3)
-
-/// Whether the name may be that of a write that was killed. No person's "….pem.backup" or date.
-bool isTemporaryOf(const std::string& name, const std::string& file) {
-  if (name.size() != file.size() + 1 + kTemporaryLetters || !name.starts_with(file + "."))
-    return false;
-  const auto letters = name.substr(file.size() + 1);
-  const auto all = [&letters](int (*is)(int)) {
-    return std::ranges::all_of(letters, [is](unsigned char c) { return is(c) != 0; });
-  };
-  return all(std::isalnum) && !all(std::islower) && !all(std::isdigit);
-}
-
-/// Private keys that a killed rotation has left, and that never signed anything. What holds a key
-/// that is or was in use, as a person's copy does, stays. Only while the state folder is locked.
-Result<void> removeLeftovers(const fs::path& state, KeyPurpose purpose,
-                             const io::SigningKey& present) {
-  const auto file = fileOf(state, purpose).filename().string();
-  const auto known = io::publicKeyIds(present.public_pem);
-  std::vector<fs::path> leftovers;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folderOf(state), error)) {
-    if (!isTemporaryOf(entry.path().filename().string(), file)) continue;
-    if (!fs::is_regular_file(entry.symlink_status(error))) continue;
-    const auto key = io::SigningKey::loadOrCreate(entry.path());
-    const bool is_in_use = key && (std::ranges::find(known, key->id()) != known.end() ||
-                                   fs::exists(retiredOf(state, purpose, key->id()), error));
-    if (!is_in_use) leftovers.push_back(entry.path());
-  }
-  for (const auto& leftover : leftovers)
-    if (!fs::remove(leftover, error) && error)
-      return fail(ErrorCode::Unavailable,
-                  fmt::format("cannot remove {}, the rest of a rotation that was killed: {}",
-                              leftover.string(), error.message()));
-  return {};
+/// What the signer answered is this folder's copy from now on.
+Result<io::SigningKey> taken(const fs::path& state, Result<signer::PublicHalves> halves) {
+  if (!halves) return fail(std::move(halves).error());
+  TRY_OK(signer::writePublicHalves(state, *halves));
+  return publicOnly(std::move(halves->certificates));
 }
 
 }  // namespace
@@ -143,34 +70,41 @@ Result<KeyPurpose> parseKeyPurpose(std::string_view name) {
               : ""));
 }
 
-const io::SigningKey& Keys::of(KeyPurpose purpose) const {
+const std::string& Keys::publicPem(KeyPurpose purpose) const {
   switch (purpose) {
     case KeyPurpose::Images:
-      return images;
+      return images.public_pem;
     case KeyPurpose::Certificates:
-      return certificates;
+      return certificates.public_pem;
     case KeyPurpose::Firmware:
-      return firmware;
+      return firmware.public_pem;
     case KeyPurpose::Audit:
-      return audit;
+      return audit.public_pem;
   }
-  return certificates;
+  return certificates.public_pem;
 }
 
 Result<io::SigningKey> loadKey(const fs::path& state, KeyPurpose purpose) {
   TRY_OK(prepareStateFolder(state));
-  TRY_OK(io::makeDirs(folderOf(state), kStateFolderMode));
-  TRY_OK(requireNotLost(state, rowOf(purpose).name, fileOf(state, purpose)));
-  TRY(key, io::SigningKey::loadOrCreate(fileOf(state, purpose)));
-  TRY_OK(noteMade(state, rowOf(purpose).name));
-  TRY(previous, previousPem(state, purpose, key.id()));
-  key.public_pem += previous;
-  return std::move(key);
+  TRY(held, holderOfKey(state, purpose));
+  if (!held) return signer::loadSigningKey(state, fileFor(purpose));
+  TRY(halves, halvesOf(state, *held));
+  return publicOnly(std::move(halves.certificates));
+}
+
+Result<signer::CertificateKey> certificateKey(const fs::path& state) {
+  TRY(key, loadKey(state, KeyPurpose::Certificates));
+  TRY(held, signer::signerOf(state));
+  if (!held) return signer::CertificateKey(key);
+  return signer::CertificateKey(
+      key.public_pem, std::make_shared<const signer::SignerClient>(signer::signerAt(*held)));
 }
 
 Result<std::string> publicKeyOf(const fs::path& state, KeyPurpose purpose) {
-  const auto file = fileOf(state, purpose);
-  TRY_OK(requireNotLost(state, rowOf(purpose).name, file));
+  TRY(held, holderOfKey(state, purpose));
+  const auto file = held ? signer::publicFileOf(state, fileFor(purpose))
+                         : signer::keyFileOf(state, fileFor(purpose));
+  if (!held) TRY_OK(signer::requireNotLost(state, rowOf(purpose).name, file));
   if (std::error_code ignored; !fs::exists(file, ignored))
     return fail(ErrorCode::NotFound,
                 fmt::format("{} is not here: this state folder has no key for {} yet",
@@ -179,76 +113,71 @@ Result<std::string> publicKeyOf(const fs::path& state, KeyPurpose purpose) {
   return std::move(key.public_pem);
 }
 
+namespace {
+
+/// Identities of servers, for a start without the signer.
+constexpr const char* kKeptIdentities = "run/identities";
+
+Result<signer::Authority> authorityOf(const fs::path& state) {
+  TRY(held, signer::signerOf(state));
+  if (!held) {
+    TRY(ca, signer::loadAuthority(state));
+    return signer::Authority(ca);
+  }
+  TRY(halves, halvesOf(state, *held));
+  return signer::Authority::signedBy(
+      std::move(halves.ca), std::make_shared<const signer::SignerClient>(signer::signerAt(*held)),
+      state / kKeptIdentities);
+}
+
+}  // namespace
+
 Result<Keys> Keys::loadOrCreate(const fs::path& state) {
   TRY_OK(prepareStateFolder(state));
-  TRY_OK(requireNotLost(state, "ca", state / "ca" / "ca.key"));
-  TRY(ca, io::CertificateAuthority::loadOrCreate(state / "ca", kCaName));
-  TRY_OK(noteMade(state, "ca"));
+  TRY(ca, authorityOf(state));
   TRY(images, loadKey(state, KeyPurpose::Images));
-  TRY(certificates, loadKey(state, KeyPurpose::Certificates));
+  TRY(certificates, certificateKey(state));
   TRY(firmware, loadKey(state, KeyPurpose::Firmware));
   TRY(audit, loadKey(state, KeyPurpose::Audit));
   Keys keys{std::move(ca), std::move(images), std::move(certificates), std::move(firmware),
             std::move(audit)};
   std::map<std::string, std::string_view> seen;
   for (const auto& row : kKeyPurposes)
-    for (const auto& id : io::publicKeyIds(keys.of(row.purpose).public_pem))
+    for (const auto& id : io::publicKeyIds(keys.publicPem(row.purpose)))
       if (const auto [other, is_new] = seen.emplace(id, row.name); !is_new)
         return fail(
             ErrorCode::Conflict,
             fmt::format("the keys for {} and {} in {} are the same: what one signs would count for "
                         "the other. Restore them from a backup, or move {} away: a new one is made",
-                        other->second, row.name, folderOf(state).string(),
-                        fileOf(state, row.purpose).string()));
+                        other->second, row.name, (state / "keys").string(),
+                        signer::keyFileOf(state, fileFor(row.purpose)).string()));
   return std::move(keys);
 }
 
 Result<io::SigningKey> rotateKey(const fs::path& state, KeyPurpose purpose) {
-  TRY(present, loadKey(state, purpose));
-  TRY_OK(removeLeftovers(state, purpose, present));
-  if (io::publicKeyIds(present.public_pem).size() > 1)
-    return fail(ErrorCode::Conflict, fmt::format("a rotation of the key for {0} is under way; end "
-                                                 "it first: muster key rotate {0} --finish",
-                                                 rowOf(purpose).name));
-  TRY(next, io::SigningKey::generate());
-  // The key before is known as such before it stops to sign: a crash in between leaves it present,
-  // and not listed twice.
-  TRY_OK(io::writeFileAtomic(previousOf(state, purpose), present.public_pem, 0644));
-  TRY_OK(io::writeFileAtomic(fileOf(state, purpose), next.private_pem.reveal(), 0600));
-  return loadKey(state, purpose);
+  TRY(held, holderOfKey(state, purpose));
+  if (!held) return signer::rotateSigningKey(state, fileFor(purpose));
+  return taken(state, signer::signerAt(*held).rotate());
 }
 
 Result<io::SigningKey> replaceLostKey(const fs::path& state, KeyPurpose purpose) {
-  const auto file = fileOf(state, purpose);
-  std::error_code error;
-  if (fs::exists(fs::symlink_status(file, error)))
-    return fail(ErrorCode::Conflict,
-                fmt::format("{} is there, so it is not lost; to change it: muster key rotate {}",
-                            file.string(), rowOf(purpose).name));
-  TRY(next, io::SigningKey::generate());
-  TRY_OK(io::makeDirs(folderOf(state), kStateFolderMode));
-  TRY_OK(io::writeFileAtomic(file, next.private_pem.reveal(), 0600));
-  return loadKey(state, purpose);
+  TRY(held, holderOfKey(state, purpose));
+  if (!held) return signer::replaceLostSigningKey(state, fileFor(purpose));
+  return taken(state, signer::signerAt(*held).replaceLost());
 }
 
 Result<fs::path> finishRotation(const fs::path& state, KeyPurpose purpose) {
-  TRY(present, loadKey(state, purpose));
-  TRY_OK(removeLeftovers(state, purpose, present));
-  const auto pems = io::publicPems(present.public_pem);
-  if (pems.size() < 2)
-    return fail(
-        ErrorCode::NotFound,
-        fmt::format("no rotation of the key for {0} is under way; begin one: muster key rotate {0}",
-                    rowOf(purpose).name));
-  auto retired = retiredOf(state, purpose, io::publicKeyIds(pems[1]).front());
-  TRY_OK(io::makeDirs(retired.parent_path(), 0700));
-  TRY_OK(io::writeFileAtomic(retired, pems[1], 0644));
-  std::error_code failed;
-  fs::remove(previousOf(state, purpose), failed);
-  if (failed)
-    return fail(
-        ErrorCode::Unavailable,
-        fmt::format("cannot remove {}: {}", previousOf(state, purpose).string(), failed.message()));
+  TRY(held, holderOfKey(state, purpose));
+  if (!held) return signer::finishSigningRotation(state, fileFor(purpose));
+  // Kept here, where a person looks for it.
+  TRY(before, publicKeyOf(state, purpose));
+  TRY_OK(taken(state, signer::signerAt(*held).finish()));
+  const auto pems = io::publicPems(before);
+  const auto& old = pems.back();
+  auto retired = state / "keys" / "retired" /
+                 fmt::format("{}-{}.pub", rowOf(purpose).name, io::publicKeyIds(old).front());
+  TRY_OK(io::makeDirs(retired.parent_path(), kStateFolderMode));
+  TRY_OK(io::writeFileAtomic(retired, old, 0644));
   return retired;
 }
 

@@ -135,8 +135,9 @@ class Site {
   void startController() {
     controller.emplace();
     controller->serve(
-        gateway::makeGatewayServer(cluster, *ca, *store, place, network, {}, health_rules), *ca,
-        port);
+        gateway::makeGatewayServer(cluster, authority ? *authority : signer::Authority(*ca), *store,
+                                   place, network, {}, health_rules),
+        *ca, port);
   }
   void restartController() {
     controller.reset();
@@ -291,6 +292,7 @@ class Site {
   inventory::Cluster cluster;
   FakeNetworkEvidence network;  ///< shows all nodes at the address that they have in common
   std::optional<io::CertificateAuthority> ca;
+  std::optional<signer::Authority> authority;  ///< in the place of `ca`, for whoever enrolls
   std::unique_ptr<lifecycle::Store> store;
   std::uint16_t port = 0;
   Gate gate, never;

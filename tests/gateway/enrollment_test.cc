@@ -119,6 +119,44 @@ TEST_F(EnrollmentTest, twoKeysAtTheSameMomentAreBothRefused) {
   EXPECT_GE(findings(), 1u);
 }
 
+/// Away until it is back.
+class LeavingSigner final : public signer::SiteSigner {
+ public:
+  explicit LeavingSigner(const io::CertificateAuthority& ca) : ca_(ca) {}
+  Result<std::string> sign(signer::Statement, std::string_view) const override {
+    return fail(ErrorCode::Internal, "not asked here");
+  }
+  Result<std::string> certify(const signer::CertificateOrder& order) const override {
+    if (is_away)
+      return fail(Error(ErrorCode::Unavailable, "the signer does not answer")
+                      .because(signer::SignerProblem::Away));
+    return ca_.signClient(order.csr_pem, order.name, order.lifetime);
+  }
+  bool is_away = true;
+
+ private:
+  const io::CertificateAuthority& ca_;
+};
+
+TEST_F(EnrollmentTest, whileTheSignerIsAwayItWaitsAndNothingIsUsedUp) {
+  const auto signer = std::make_shared<LeavingSigner>(*site.ca);
+  site.authority.emplace(*signer::Authority::signedBy(site.ca->certificatePem(), signer, {}));
+  site.restartController();
+  const auto id = arm();
+  const auto csr = request();
+  for (int i = 0; i < 3; ++i) {
+    const auto answer = enroll(id, kMac1, csr);
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->status, 503) << answer->body;
+    EXPECT_THAT(answer->body, HasSubstr("the signer does not answer"));
+  }
+  const auto left = site.store->findings(nullptr);
+  ASSERT_EQ(left->size(), 1u) << "one finding, however often it asks";
+  EXPECT_THAT(left->front().text, HasSubstr("enrollment of gpu001 waits"));
+  signer->is_away = false;
+  EXPECT_EQ(enroll(id, kMac1, csr)->status, 200) << "the same arming, the same request";
+}
+
 TEST_F(EnrollmentTest, sameRequestIsAnsweredAgainWhenTheAnswerWasLost) {
   const auto id = arm();
   auto csr = request();

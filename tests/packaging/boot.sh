@@ -19,7 +19,7 @@ $line->flush;
 print scalar <$line>;
 PERL
 chmod 644 /ask
-for name in muster-dnsmasq muster-subnet-manager muster-build; do check "$name.socket waits" systemctl is-active $name.socket; done
+for name in muster-dnsmasq muster-subnet-manager muster-signer muster-build; do check "$name.socket waits" systemctl is-active $name.socket; done
 for unit in muster-monitor muster-server; do
   check "$unit starts" systemctl start $unit
   until_true serves
@@ -39,6 +39,7 @@ for unit in muster-monitor muster-server; do
     check 'socket' sh -c '[ "$(stat -c "%U:%G %a" /run/muster/api.sock)" = "muster:muster 660" ]'
   fi
   check "$unit: state is private" sh -c '[ "$(stat -c "%U %a" /var/lib/muster)" = "muster 700" ] && ! find /var/lib/muster/keys /var/lib/muster/ca -name "*.pem" -o -name "*.key" | xargs stat -c %a | grep -v 600'
+  check "$unit: the CA's key and the one for certificates are the signer's alone" sh -c '[ ! -e /var/lib/muster/ca/ca.key ] && [ ! -e /var/lib/muster/keys/signing.pem ] && [ "$(stat -c "%U %a" /var/lib/muster-signer/ca/ca.key /var/lib/muster-signer/keys/signing.pem | sort -u)" = "muster-signer 600" ] && ! runuser -u muster -- ls /var/lib/muster-signer'
   check "$unit: a command of root works beside it" muster key list
   check "$unit: and nothing in the state is root's" sh -c '[ -z "$(find /var/lib/muster /var/cache/muster ! -user muster)" ]'
   # Another that asks while it serves.

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the tests of packages share; sourced into, with `packages` (a folder) and `suite` set, and the script's own arguments. It skips the test
+# What the tests of packages share; sourced into, with `packages` (a folder; or no_packages) and `suite` set, and the script's own arguments. It skips the test
 # where something is missing, puts it into a mount namespace of its own, and makes $root: a minimal Debian (made once, in the cache) under an
 # overlay in memory, in which no daemon starts by itself. All is undone at the script's end.
 #   install_packages NAME…   those of $packages, by apt, with systemd and what else is named by $with
 #   probe_begins             what every probe begins with: to be written to $root/usr/local/bin/probe
 #   boot_probe               runs that probe under systemd as PID 1, shows what it said, and fails where a check did
-ls "$packages"/muster_*.deb >/dev/null 2>&1 || { echo "no packages in $packages: ./run package"; exit 77; }
+[ -n "${no_packages:-}" ] || ls "$packages"/muster_*.deb >/dev/null 2>&1 || { echo "no packages in $packages: ./run package"; exit 77; }
 [ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
 command -v systemd-nspawn >/dev/null && command -v mmdebstrap >/dev/null || { echo "needs systemd-container and mmdebstrap"; exit 77; }
 if [ -z "${IN_NAMESPACE:-}" ]; then

@@ -28,7 +28,8 @@ chroot "$root" sh -c 'export DEBIAN_FRONTEND=noninteractive; apt-get update -qq 
 a_site
 rm -f /usr/sbin/policy-rc.d
 roots() { find /var/lib/muster /var/cache/muster /run/muster ! -user muster; }
-sums() { (cd /var/lib/muster && find keys ca -type f -exec sha256sum {} + | sort); }
+# Private halves, wherever they are: two of them become the signer's (docs/adr/0367).
+sums() { find /var/lib/muster/keys /var/lib/muster/ca /var/lib/muster-signer -type f \( -name '*.pem' -o -name '*.key' \) -exec sha256sum {} + 2>/dev/null | sed 's:/.*/::' | sort; }
 check 'the version before starts' systemctl start muster-server
 until_true serves || { systemctl status --no-pager -l muster-server; tail -n 5 /var/lib/muster/muster.log; }
 check 'as root, with a state of root' sh -c "[ \$(ps -o user= -p $(pid_of muster-server)) = root ] && [ \$(stat -c %U /var/lib/muster) = root ]"
@@ -55,6 +56,7 @@ sums >/sums.after
 check 'keys are as they were' cmp /sums.before /sums.after
 muster key list >/keys.after
 check 'a command of root says the same' cmp /keys.before /keys.after
+check 'two keys are the signers' sh -c '[ "$(stat -c %U /var/lib/muster-signer/ca/ca.key /var/lib/muster-signer/keys/signing.pem | sort -u)" = muster-signer ] && [ ! -e /var/lib/muster/ca/ca.key ]'
 check 'and leaves nothing of roots' sh -c '[ -z "$(find /var/lib/muster ! -user muster)" ]'
 check 'a second run changes nothing' sh -c '[ -z "$(/usr/lib/muster/own-state 2>&1)" ]'
 old=$(pid_of muster-server)
@@ -69,6 +71,8 @@ cp /said /downgrade.said
 check 'with words' grep -q 'older than .* refused' /downgrade.said
 check 'the new one is still there' sh -c '[ -x /usr/lib/muster/own-state ] && muster key list'
 check 'downgrade that was asked for' env MUSTER_DOWNGRADE=yes dpkg -i /before/*.deb
+# It knows no signer: a downgrade gives the keys back first (docs/keys.md).
+cp -a /var/lib/muster-signer/ca/ca.key /var/lib/muster/ca/ && cp -a /var/lib/muster-signer/keys/signing.pem /var/lib/muster/keys/ && rm /var/lib/muster/keys.signer
 chown -R root:root /var/lib/muster /var/cache/muster /run/muster /etc/muster/secrets
 chmod 0700 /etc/muster/secrets
 systemctl daemon-reload

@@ -28,9 +28,9 @@ TEST_F(SiteKeysTest, whatIsSignedForOnePurposeCountsForNoOther) {
   const auto keys = app::Keys::loadOrCreate(state());
   ASSERT_TRUE(keys) << keys.error().str();
   for (const auto& signer : app::kKeyPurposes) {
-    const auto signature = io::sign(keys->of(signer.purpose), "words");
+    const auto signature = io::sign(*app::loadKey(state(), signer.purpose), "words");
     for (const auto& reader : app::kKeyPurposes)
-      EXPECT_EQ(io::verify(keys->of(reader.purpose).public_pem, "words", *signature).has_value(),
+      EXPECT_EQ(io::verify(keys->publicPem(reader.purpose), "words", *signature).has_value(),
                 reader.purpose == signer.purpose)
           << signer.name << " for " << reader.name;
   }
