@@ -13,9 +13,13 @@
 #include <fmt/format.h>
 
 #include <sched.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -31,6 +35,8 @@ class RealSlurm : public ::testing::Test {
 
   void SetUp() override {
     if (::geteuid() != 0) GTEST_SKIP() << "network namespaces need root";
+    // Who starts jobs for slurmd (slurmstepd) leaves it at once, and comes to this process then.
+    ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
     // Names without a network of their own do not resolve: Slurm wants an address that is not
     // loopback.
     ASSERT_EQ(::unshare(CLONE_NEWNET | CLONE_NEWUTS), 0);
@@ -45,6 +51,25 @@ class RealSlurm : public ::testing::Test {
     for (int i = 0; i < 16; ++i) key += io::sha256Hex(io::randomToken());
     ASSERT_TRUE(io::writeFileAtomic(folder_ / "munge.key", key, 0400));
     ASSERT_TRUE(io::makeDirs(folder_ / "state"));
+  }
+
+  /// A job that still runs outlives slurmd, and would run on beside later tests.
+  void TearDown() override {
+    daemons_.clear();
+    processes_.reset();
+    EXPECT_TRUE(eventually([] {
+      endChildren();
+      return ::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD;
+    })) << "a process of a job is left";
+  }
+  /// By their ids: what is left belongs to no daemon of the test any more.
+  static void endChildren() {
+    for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::ifstream children(thread.path() / "children");
+      for (pid_t pid = 0; children >> pid;) ::kill(pid, SIGKILL);
+    }
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
   }
 
   /// slurm.conf with these lines of nodes and partitions behind what every one needs.
