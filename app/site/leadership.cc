@@ -11,6 +11,7 @@
 #include "inventory/model/images.h"
 #include "inventory/model/networks.h"
 #include "provision/images/image_store.h"
+#include "provision/images/packed_image.h"
 #include "provision/netboot/netboot.h"
 #include "signer/key_files.h"
 
