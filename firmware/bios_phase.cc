@@ -29,7 +29,8 @@ namespace {
 const FacetName kBios("bios");
 constexpr auto kObserveLimit = 2min;
 constexpr auto kStabilizeLimit = 15min;  ///< a host shows its settings only after POST
-constexpr std::chrono::milliseconds kFirstLook = 300ms, kStabilizePoll = 5s, kBusyPoll = 60s;
+constexpr std::chrono::milliseconds kBiosFirstLook = 300ms, kBiosStabilizePoll = 5s,
+                                    kBiosBusyPoll = 60s;
 constexpr std::string_view kMissing = "(none)";
 
 using Attributes = std::map<std::string, std::string>;
@@ -100,7 +101,7 @@ class BiosPhase final : public lifecycle::Phase {
     const auto operation = context.operation();
     auto seen = co_await bmc.biosAttributes();
     if (!seen && !operation.empty() && seen.error().canRetry())
-      co_return Again{kStabilizePoll, "the BMC does not answer: " + seen.error().str()};
+      co_return Again{kBiosStabilizePoll, "the BMC does not answer: " + seen.error().str()};
     if (!seen) co_return fail(std::move(seen.error()));
     if (valueOf(*declared, *seen) == action.to) co_return Done{};
     if (const auto since = switchedOnAt(operation)) {
@@ -130,7 +131,7 @@ class BiosPhase final : public lifecycle::Phase {
                                  Attributes missing) {
     auto staged = co_await bmc.stageBios(std::move(missing));
     if (!staged && staged.error().code() == ErrorCode::Conflict)
-      co_return Again{kBusyPoll, staged.error().str()};
+      co_return Again{kBiosBusyPoll, staged.error().str()};
     CO_TRY_OK(std::move(staged));
     CO_TRY_OK(co_await context.recordOperation("staged"));
     CO_TRY(system, co_await bmc.system());
@@ -140,7 +141,7 @@ class BiosPhase final : public lifecycle::Phase {
     }
     CO_TRY_OK(co_await context.recordOperation("on " + muster::toString(clock_.now())));
     CO_TRY_OK(co_await bmc.power(bmc::PowerAction::On));
-    co_return Again{kFirstLook, "its firmware to take over the settings"};
+    co_return Again{kBiosFirstLook, "its firmware to take over the settings"};
   }
 
   Async<Outcome> stabilize(bmc::Bmc& bmc, lifecycle::ActContext& context, lifecycle::Action action,
@@ -152,7 +153,7 @@ class BiosPhase final : public lifecycle::Phase {
     auto on = bmc.power(bmc::PowerAction::On);  // nothing, when it is on
     CO_TRY_OK(co_await std::move(on));
     if (clock_.now() < *since + kStabilizeLimit)
-      co_return Again{nextPollDelay(clock_.now() - *since, kFirstLook, kStabilizePoll),
+      co_return Again{nextPollDelay(clock_.now() - *since, kBiosFirstLook, kBiosStabilizePoll),
                       "the settings to show; now " + seen};
     const auto text = fmt::format("the BIOS settings are not in force {} min after the restart",
                                   kStabilizeLimit.count());

@@ -20,7 +20,7 @@ constexpr std::chrono::seconds kQueryTimeout{20};
 constexpr std::size_t kQuotedTroubleBytes = 400;
 constexpr std::string_view kReader = "muster-pkeys", kLooker = "muster-ibnetdisc",
                            kAsker = "muster-switchfw";  // beside this program
-constexpr std::string_view kOpensm = "opensm";          // is told by the GUID in its file
+constexpr std::string_view kOpensmName = "opensm";      // is told by the GUID in its file
 constexpr int kNoPort = 3;                              // muster-ibnetdisc's exit code
 constexpr std::array<int, 2> kNotRun = {126,
                                         127};  // a shell's or ssh's, where the tools have a prefix
@@ -221,7 +221,7 @@ std::string troubleIn(std::string_view stderr_text) {
 io::Command Tools::command(std::string tool, std::vector<std::string> args) const {
   io::Command command;
   auto words = options_.tool_prefix;
-  const bool looks = tool != kOpensm;
+  const bool looks = tool != kOpensmName;
   words.push_back(std::move(tool));
   if (looks && !options_.local_hca.empty()) words.insert(words.end(), {"-C", options_.local_hca});
   command.program = words.front();

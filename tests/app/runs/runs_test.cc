@@ -264,7 +264,7 @@ TEST_F(RunsTest, anErasureWhoseProcessWasKilledIsNobodyElsesToCarryOut) {
                   {RunState::Planning, RunState::Planned, RunState::Approved, RunState::Running});
   run.erase.request = "e-1";
   ASSERT_TRUE(runs_->exchange(run, "asks"));
-  Plan plan;
+  lifecycle::Plan plan;
   plan.actions.emplace_back().facet = {Subject(node), FacetName(std::string(provision::kErased))};
   ASSERT_TRUE(
       provision::beginErasure(*store_, plan, node, {"e-1", "S1", {}, "anna", "leaves"}, kNow));
