@@ -46,7 +46,7 @@ std::string facetOf(const Event& event) {
 
 }  // namespace
 
-std::string jsonLine(const Event& event) {
+std::string toJson(const Event& event) {
   nlohmann::json out{{"sequence", event.sequence},   {"at", toString(event.at)},
                      {"kind", toString(event.kind)}, {"subject", event.subject.str()},
                      {"action", event.action_id},    {"text", event.text}};
@@ -90,7 +90,7 @@ ProgressView::Style ProgressView::styleFor(bool json) {
 
 void ProgressView::show(const Event& event) {
   if (style_ == Style::Json) {
-    out_ << jsonLine(event) << std::endl;
+    out_ << cli::toJson(event) << std::endl;
     return;
   }
   if (event.kind == EventKind::Observed) return;

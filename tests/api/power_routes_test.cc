@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Power over the API: an emulated BMC over real HTTPS, and what is refused before one is asked.
+#include "app/site/actor.h"
 #include "tests/api/api_site.h"
 #include "tests/cli/emulated_bmc.h"
 
