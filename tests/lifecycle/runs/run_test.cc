@@ -172,27 +172,5 @@ TEST(RunChange, waitsForItsTimeOnlyWhileItWaits) {
       << "it is looked at anew first";
 }
 
-TEST(RunRecord, refusesWhatItDoesNotUnderstandByName) {
-  const auto record = json::parse(recordOf(runWith(RunState::Queued)));
-  const auto read = [](const json& changed) { return runFromRecord(changed.dump()); };
-  ASSERT_TRUE(read(record));
-  auto newer = record;
-  newer["format"] = 2;
-  EXPECT_EQ(read(newer).error().code(), ErrorCode::Conflict);
-  EXPECT_THAT(read(newer).error().str(), HasSubstr("a newer muster"));
-  auto odd = record;
-  odd["run"]["apply"]["nodes"] = 7;
-  EXPECT_THAT(read(odd).error().str(), HasSubstr("run.run.apply.nodes must be text"));
-  odd = record;
-  odd["run"]["order"] = "explode";
-  EXPECT_THAT(read(odd).error().str(), HasSubstr("run.run.order is not a known word"));
-  odd = record;
-  odd["run"].erase("asked_by");
-  EXPECT_THAT(read(odd).error().str(), HasSubstr("asked_by is missing"));
-  EXPECT_EQ(runFromRecord("{").error().code(), ErrorCode::Corrupt);
-  EXPECT_EQ(runFromRecord("").error().code(), ErrorCode::Corrupt);
-  EXPECT_EQ(runFromRecord(std::string(10'000, '[')).error().code(), ErrorCode::Corrupt);
-}
-
 }  // namespace
 }  // namespace muster::lifecycle
