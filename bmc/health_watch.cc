@@ -210,10 +210,9 @@ class Watch final : public HealthWatch {
     auto& state = self.nodes_.at(node);
     state.read_at = self.clock_.steady();
     state.due = state.read_at + kHealthEvery;
-    auto read = withDeadline<void>(self.clock_, kReadLimit,
-                                   "reading sensors and event log of the BMC of " + node.str(),
-                                   self.readOne(node));
-    const auto done = co_await std::move(read);
+    const auto done = co_await withDeadline<void>(
+        self.clock_, kReadLimit, "reading sensors and event log of the BMC of " + node.str(),
+        self.readOne(node));
     if (!done)
       logInfo("bmc", "{}: {}", node.str(),
               done.error().str());  // what was read last stands; others notice that it is silent

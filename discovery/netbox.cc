@@ -279,16 +279,14 @@ Async<void> NetboxClient::addParts(std::vector<NetboxDevice>& devices, std::size
     of_these.emplace_back("device_id", std::to_string(devices[i].id));
     by_id[devices[i].id] = &devices[i];
   }
-  auto asking = list("/api/dcim/interfaces/", of_these);
-  auto interfaces = co_await std::move(asking);
+  auto interfaces = co_await list("/api/dcim/interfaces/", of_these);
   if (!interfaces) co_return fail(std::move(interfaces).error());
   for (const auto& each : *interfaces) {
     CO_TRY(interface, netboxInterface(each));
     if (const auto found = by_id.find(interface.device); found != by_id.end())
       found->second->interfaces.push_back(std::move(interface));
   }
-  auto asking_again = list("/api/ipam/ip-addresses/", std::move(of_these));
-  auto addresses = co_await std::move(asking_again);
+  auto addresses = co_await list("/api/ipam/ip-addresses/", std::move(of_these));
   if (!addresses) co_return fail(std::move(addresses).error());
   for (const auto& each : *addresses) {
     CO_TRY(address, netboxAddress(each));
@@ -304,8 +302,7 @@ Async<std::vector<NetboxDevice>> NetboxClient::devices(NetboxQuery query) {
   for (const auto& site : query.sites) parameters.emplace_back("site", site);
   for (const auto& tag : query.tags) parameters.emplace_back("tag", tag);
   for (const auto& role : query.roles) parameters.emplace_back("role", role);
-  auto asking = list("/api/dcim/devices/", std::move(parameters));
-  auto records = co_await std::move(asking);
+  auto records = co_await list("/api/dcim/devices/", std::move(parameters));
   if (!records) co_return fail(std::move(records).error());
   std::vector<NetboxDevice> out;
   for (const auto& record : *records) {
@@ -313,8 +310,7 @@ Async<std::vector<NetboxDevice>> NetboxClient::devices(NetboxQuery query) {
     out.push_back(std::move(device));
   }
   for (std::size_t first = 0; first < out.size(); first += kDevicesAQuery) {
-    auto adding = addParts(out, first, std::min(out.size(), first + kDevicesAQuery));
-    auto added = co_await std::move(adding);
+    auto added = co_await addParts(out, first, std::min(out.size(), first + kDevicesAQuery));
     if (!added) co_return fail(std::move(added).error());
   }
   co_return out;

@@ -227,8 +227,7 @@ Async<std::string> FabricActing::rollBack(SharedPicture now) {
   before.rules = std::move(*former);
   std::vector<PkeyMismatch> wrong;
   while (!limit.isOver()) {
-    auto read = inspection_.readPkeys(before, {});
-    CO_TRY(tables, co_await std::move(read));
+    CO_TRY(tables, co_await inspection_.readPkeys(before, {}));
     wrong = std::move(tables);
     if (wrong.empty())
       co_return "the previous partitions are active again; every table was verified";

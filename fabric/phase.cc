@@ -136,8 +136,7 @@ Async<std::vector<Fact>> FabricPhase::look(Subject subject, std::chrono::millise
     facts.push_back(factOf(subject, kStandby, standby_problem, std::string(kStandingBy), "sminfo"));
   }
   if (inspection_.looksAtPartitions()) {
-    auto partitions = inspection_.partitionsProblem(*now);
-    auto partitions_problem = co_await std::move(partitions);
+    auto partitions_problem = co_await inspection_.partitionsProblem(*now);
     facts.push_back(
         factOf(subject, kPartitions, partitions_problem,
                tablesDigest(inspection_.declared()->partitions, inspection_.declared()->topology),

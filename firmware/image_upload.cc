@@ -112,8 +112,7 @@ Async<StepResult> ImageUpload::refused(Target what, Error error) {
 
 Async<StepResult> ImageUpload::findLost() {
   auto& progress = wave_.progress();
-  auto list = wave_.bmc().tasks();
-  CO_TRY(tasks, co_await std::move(list));
+  CO_TRY(tasks, co_await wave_.bmc().tasks());
   auto isNew = [&progress](const std::string& uri) {
     const auto& before = progress.tasks_before;
     return std::find(before.begin(), before.end(), uri) == before.end();

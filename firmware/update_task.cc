@@ -110,8 +110,7 @@ Async<StepResult> UpdateTask::taken() {
 /// Its image is taken in and waits: as a task, and for some vendors under a second name. Nothing
 /// else can be sent meanwhile, so the wave goes on to its restart.
 Async<StepResult> UpdateTask::takenUntilRestart() {
-  auto list = wave_.bmc().tasks();
-  CO_TRY(tasks, co_await std::move(list));
+  CO_TRY(tasks, co_await wave_.bmc().tasks());
   for (const auto& uri : tasks.running) {
     const auto status = co_await wave_.bmc().task(uri);
     if (status && bmc::isStarting(*status)) wave_.progress().waits.push_back(uri);

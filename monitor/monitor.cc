@@ -136,8 +136,7 @@ Task<void> Monitor::rejoinLoop() {
   while (true) {
     std::set<Subject> busy = claimed_by_others_;
     for (const auto& [id, action] : wanted_) busy.insert(action.facet.subject);
-    auto plan = rejoin_.due(std::move(busy));
-    auto due = co_await std::move(plan);
+    auto due = co_await rejoin_.due(std::move(busy));
     if (due) rejoining_ = std::move(*due);
     if (!due) note("keep could not plan who comes back: " + due.error().str() + "; it tries again");
     co_await services_.clock.sleep(seconds(services_.cluster.monitor->interval_seconds));

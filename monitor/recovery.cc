@@ -146,8 +146,7 @@ class BmcSteps final : public RecoverySteps {
     CO_TRY_OK(co_await context.recordOperation(asked->second == Rung::AcCycle
                                                    ? kCut + muster::toString(clock_.now())
                                                    : std::string(toString(asked->second))));
-    auto step = take(bmc, asked->second);
-    auto taken = co_await std::move(step);
+    auto taken = co_await take(bmc, asked->second);
     if (!taken)
       co_return fail(std::move(taken).error().retryable(
           false));  // the next step is a stronger one, not this one again

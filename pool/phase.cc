@@ -269,8 +269,7 @@ Async<Outcome> PoolPhase::overdue(NodeName node, const inventory::Pool& pool, Me
       say(late, "end the work that holds it, or plan again later; " + why_stays);
       co_return Blocked{fmt::format("{}; {}", late, why_stays)};
     case inventory::OnTimeout::Undrain: {
-      auto back = scheduler.reopen(node);
-      CO_TRY_OK(co_await std::move(back));
+      CO_TRY_OK(co_await scheduler.reopen(node));
       say(late, "it was undrained, as the pool's drain policy says; plan again later");
       co_return Blocked{fmt::format("{}; it was undrained in pool {}", late, pool.name)};
     }

@@ -163,8 +163,7 @@ Async<void> Reservations::keep(std::vector<Reservation> wanted) {
   for (const auto& [conf, pools] : confs_) {
     auto here = wanted;
     std::erase_if(here, [&](const auto& each) { return !pools.contains(each.pool); });
-    auto keeping = keepIn(conf, std::move(here));
-    auto kept = co_await std::move(keeping);
+    auto kept = co_await keepIn(conf, std::move(here));
     if (!kept) out = std::move(kept);
   }
   co_return out;

@@ -157,8 +157,7 @@ Async<Outcome> Imaging::install(const inventory::Node& node, ActContext& context
 
 /// The image is on the disk; it must now run, and be the one that was written.
 Async<Outcome> Imaging::bootInstalled(const inventory::Node& node, const PackedImage& image) {
-  auto disk = restarts_.intoDisk(node.name, Restarts::Work::Begun);
-  CO_TRY(wait, co_await std::move(disk));
+  CO_TRY(wait, co_await restarts_.intoDisk(node.name, Restarts::Work::Begun));
   if (wait) co_return Outcome(*wait);
   const auto state = deps_.agents.state(node.name);
   if (!state)

@@ -178,8 +178,7 @@ class Writer {
       const std::uint64_t offset = chunks[first].offset,
                           length = chunks[last - 1].offset + chunks[last - 1].length - offset;
       const Held held(*this, length);
-      auto fetching = fetchRange(http, offset, length);
-      CO_TRY(fetched, co_await std::move(fetching));
+      CO_TRY(fetched, co_await fetchRange(http, offset, length));
       const Fetched* arrived = &fetched;
       std::function<Applied()> work = [this, first, last, arrived] {
         return apply(first, last, *arrived);

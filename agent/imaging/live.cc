@@ -139,8 +139,7 @@ Async<LiveReport> startLive(wire::WriteImageParams params, WriterDeps deps, Live
                             std::chrono::seconds deadline) {
   const auto start = deps.clock.steady();
   deps.progress(0, "fetching the index of the image");
-  auto fetching = fetchIndex(params, deps, start + deadline);
-  CO_TRY(index, co_await std::move(fetching));
+  CO_TRY(index, co_await fetchIndex(params, deps, start + deadline));
   if (index.kind != wire::PackKind::Live)
     co_return fail(ErrorCode::InvalidInput,
                    fmt::format("image {} is not live: it must be written to a disk", index.name));

@@ -173,8 +173,7 @@ Async<nlohmann::json> resetGpus(TaskTools tools, nlohmann::json params, TaskCont
   std::string indexes;
   for (const auto& gpu : gpus) indexes += (indexes.empty() ? "" : ",") + gpu.index;
   if (!together) args.insert(args.end(), {"-i", indexes});
-  auto reset = nvidiaSmi(tools, std::move(args), kResetLimit);
-  CO_TRY_OK(co_await std::move(reset));
+  CO_TRY_OK(co_await nvidiaSmi(tools, std::move(args), kResetLimit));
 
   context->progress(0.8, "looking whether all are back");
   CO_TRY(after, co_await listGpus(tools));

@@ -259,9 +259,8 @@ Async<void> applySettings(TaskTools tools, OsSettings settings) {
   if (!settings.kernel.empty() && packageManager(tools.root) == PackageManager::Apt) {
     const auto release = trimmed(contentOf(tools.root / "proc/sys/kernel/osrelease"));
     std::vector<std::string> args = {"hold", "linux-image-" + release};
-    auto hold = runTool(tools, "apt-mark", std::move(args), kToolLimit);
-    (void)co_await std::move(
-        hold);  // the pin itself is proven by the probe; a kernel of no package has nothing to hold
+    // The pin itself is proven by the probe; a kernel of no package has nothing to hold.
+    (void)co_await runTool(tools, "apt-mark", std::move(args), kToolLimit);
   }
   co_return Result<void>();
 }

@@ -302,8 +302,7 @@ Async<nlohmann::json> setStorage(TaskTools tools, nlohmann::json json, TaskConte
   CO_TRY_OK(co_await installDriver(tools, std::move(driver), context));
   context->progress(0.5, "mounting " + params.at);
   CO_TRY_OK(co_await leaveOldPlaces(tools, params));
-  auto mount = mountUnit(tools, params);
-  CO_TRY_OK(co_await std::move(mount));
+  CO_TRY_OK(co_await mountUnit(tools, params));
   if (auto problem = mountProblem(mountsOf(tools.root), mountOf(params)); !problem.empty())
     co_return fail(ErrorCode::Corrupt, problem);
   nlohmann::json state{{"value", params.value},

@@ -184,9 +184,8 @@ Task<io::ServerResponse> Logins::begin(io::ServerRequest request) {
   pending.verifier = io::randomToken(kSecretBytes);
   pending.to = *to;
   const Counted counted(asking_);
-  auto asked = client->authorizationUrl(page + kCallback, pending.state, pending.nonce,
-                                        challengeOf(pending.verifier));
-  auto url = co_await std::move(asked);
+  auto url = co_await client->authorizationUrl(page + kCallback, pending.state, pending.nonce,
+                                               challengeOf(pending.verifier));
   if (!url) co_return told(failedLogin(url.error()), page);
   const auto secret = io::randomToken(kSecretBytes);
   browsers_.insert_or_assign(secret, std::move(pending));
@@ -230,17 +229,15 @@ Task<io::ServerResponse> Logins::comeBack(io::ServerRequest request) {
                    page);
   if (asking_ >= kMaxProviderRequests) co_return told(tooMany(), page);
   const Counted counted(asking_);
-  auto redeemed =
-      pending.provider->redeem(query["code"], pending.provider->settings().page + kCallback,
-                               pending.verifier, pending.nonce);
-  auto login = co_await std::move(redeemed);
+  auto login = co_await pending.provider->redeem(query["code"],
+                                                 pending.provider->settings().page + kCallback,
+                                                 pending.verifier, pending.nonce);
   if (!login) {
     logWarning("api", "a login by OpenID Connect from {} failed: {}", request.remote_address,
                login.error().str());
     co_return told(failedLogin(login.error()), page);
   }
-  auto admitted = admit(std::move(*login), std::move(request));
-  auto made = co_await std::move(admitted);
+  auto made = co_await admit(std::move(*login), std::move(request));
   if (!made) co_return told(made.error(), page);
   auto out = redirect(pending.provider->settings().page + "/" + pending.to);
   auto begun = sessionBegun(made->secret, made->token.expires_at, SystemClock().now());
@@ -260,8 +257,7 @@ Task<std::expected<CreatedToken, Problem>> Logins::admit(OidcLogin login,
   const auto by = fmt::format("{} (API, {}, request {})", who->principal,
                               request.peer ? std::string("Unix socket") : request.remote_address,
                               requestIdOf(request));
-  auto kept = hooks_.log_in({*std::move(who), by});
-  auto made = co_await std::move(kept);
+  auto made = co_await hooks_.log_in({*std::move(who), by});
   if (!made) co_return std::unexpected(Problem(std::move(made).error()));
   co_return *std::move(made);
 }
@@ -274,8 +270,7 @@ Task<io::ServerResponse> Logins::beginDevice(io::ServerRequest request) {
   if (const auto room = makeRoom(devices_, request.remote_address); !room)
     co_return toResponse(room.error(), id);
   const Counted counted(asking_);
-  auto asked = client->startDevice();
-  auto start = co_await std::move(asked);
+  auto start = co_await client->startDevice();
   if (!start) co_return toResponse(failedLogin(start.error()), id);
   Pending pending;
   pending.provider = client;
@@ -322,8 +317,7 @@ Task<io::ServerResponse> Logins::pollDevice(io::ServerRequest request) {
   const std::shared_ptr<void> asked_now(nullptr, [this, secret](void*) {
     if (const auto at = devices_.find(secret); at != devices_.end()) at->second.is_asked = false;
   });
-  auto asked = client->pollDevice(pending.device_code);
-  auto polled = co_await std::move(asked);
+  auto polled = co_await client->pollDevice(pending.device_code);
   found = devices_.find(secret);  // others come and go meanwhile
   if (found == devices_.end())
     co_return toResponse({403, "denied", "there is no such login under way (any more)",
@@ -340,8 +334,7 @@ Task<io::ServerResponse> Logins::pollDevice(io::ServerRequest request) {
   }
   devices_.erase(found);
   if (!polled) co_return toResponse(failedLogin(polled.error()), id);
-  auto admitted = admit(std::move(*polled->login), request);
-  auto made = co_await std::move(admitted);
+  auto made = co_await admit(std::move(*polled->login), request);
   if (!made) co_return toResponse(made.error(), id);
   co_return answer({{"state", "done"},
                     {"token", made->secret},

@@ -92,8 +92,7 @@ Async<ProviderClient::Said> ProviderClient::ask(io::HttpRequest request, std::st
   request.max_body_bytes = kMaxAnswerBytes;
   request.headers["Accept"] = "application/json";
   const auto origin = request.url.origin();
-  auto sent = http_->send(std::move(request));
-  auto answer = co_await std::move(sent);
+  auto answer = co_await http_->send(std::move(request));
   if (!answer)
     co_return std::unexpected(std::move(answer).error().within(
         fmt::format("{}: the provider of OpenID Connect cannot be asked ({})", what, origin)));
@@ -122,8 +121,7 @@ Async<ProviderClient::Endpoints> ProviderClient::endpoints() {
     if (endpoints_) co_return *endpoints_;
     co_return fail(*failed_);
   }
-  auto discovery = discover();
-  auto found = co_await std::move(discovery);
+  auto found = co_await discover();
   if (found) {
     endpoints_ = *found;
     endpoints_until_ = Steady::now() + kEndpointsLife;
@@ -142,8 +140,7 @@ Async<ProviderClient::Endpoints> ProviderClient::discover() {
   io::HttpRequest request;
   CO_TRY(url, io::Url::parse(issuer + "/.well-known/openid-configuration"));
   request.url = std::move(url);
-  auto asked = ask(std::move(request), "looking for the provider's endpoints");
-  CO_TRY(said, co_await std::move(asked));
+  CO_TRY(said, co_await ask(std::move(request), "looking for the provider's endpoints"));
   if (said.status != 200) co_return fail(refusalOf(said.status, said.body, "its endpoints"));
   const auto& body = said.body;
   if (textOf(body, "issuer") != settings().issuer)
@@ -174,13 +171,11 @@ Async<KeySet> ProviderClient::keys(bool anew) {
   const auto now = Steady::now();
   const bool is_fresh = keys_ && now < keys_until_;
   if (is_fresh && (!anew || now < keys_anew_from_)) co_return *keys_;
-  auto where = endpoints();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await endpoints());
   io::HttpRequest request;
   CO_TRY(url, io::Url::parse(at.keys));
   request.url = std::move(url);
-  auto asked = ask(std::move(request), "reading the provider's keys");
-  CO_TRY(said, co_await std::move(asked));
+  CO_TRY(said, co_await ask(std::move(request), "reading the provider's keys"));
   if (said.status != 200) co_return fail(refusalOf(said.status, said.body, "its keys"));
   auto read = KeySet::parse(jsonText(said.body));
   if (!read) co_return std::unexpected(std::move(read).error().within("the provider's keys"));
@@ -210,8 +205,7 @@ io::HttpRequest ProviderClient::form(const std::string& url,
 
 Async<std::string> ProviderClient::authorizationUrl(std::string redirect_uri, std::string state,
                                                     std::string nonce, std::string challenge) {
-  auto where = endpoints();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await endpoints());
   co_return at.authorization + (at.authorization.find('?') == std::string::npos ? "?" : "&") +
       formOf({{"response_type", "code"},
               {"client_id", settings().client_id},
@@ -227,8 +221,7 @@ Async<OidcLogin> ProviderClient::redeem(std::string code, std::string redirect_u
                                         std::string verifier, std::string nonce) {
   if (code.empty() || code.size() > kMaxCodeBytes)
     co_return fail(ErrorCode::Denied, "the provider sent no code; begin the login anew");
-  auto where = endpoints();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await endpoints());
   auto asked = ask(form(at.token,
                         {{"grant_type", "authorization_code"},
                          {"code", code},
@@ -238,8 +231,7 @@ Async<OidcLogin> ProviderClient::redeem(std::string code, std::string redirect_u
                    "redeeming the code");
   CO_TRY(said, co_await std::move(asked));
   if (said.status != 200) co_return fail(refusalOf(said.status, said.body, "redeeming the code"));
-  auto login = loginOf(std::move(said.body), std::move(nonce));
-  co_return co_await std::move(login);
+  co_return co_await loginOf(std::move(said.body), std::move(nonce));
 }
 
 Async<OidcLogin> ProviderClient::loginOf(json answer, std::optional<std::string> nonce) {
@@ -248,12 +240,10 @@ Async<OidcLogin> ProviderClient::loginOf(json answer, std::optional<std::string>
     co_return fail(ErrorCode::Corrupt,
                    "the provider answers without an ID token; is openid among the scopes of this "
                    "client?");
-  auto known = keys(false);
-  CO_TRY(key_set, co_await std::move(known));
+  CO_TRY(key_set, co_await keys(false));
   auto payload = key_set.verify(id_token);
   if (!payload && payload.error().code() == ErrorCode::NotFound) {
-    auto changed = keys(true);
-    CO_TRY(newer, co_await std::move(changed));
+    CO_TRY(newer, co_await keys(true));
     payload = newer.verify(id_token);
     if (!payload && payload.error().code() == ErrorCode::NotFound)
       co_return fail(ErrorCode::Denied, payload.error().text() + "; try again in a moment");
@@ -263,8 +253,7 @@ Async<OidcLogin> ProviderClient::loginOf(json answer, std::optional<std::string>
                             SystemClock().now()));
   OidcLogin out;
   out.expires_at = token.expires_at;
-  auto asked = accountOf(std::move(token), textOf(answer, "access_token"));
-  CO_TRY(account, co_await std::move(asked));
+  CO_TRY(account, co_await accountOf(std::move(token), textOf(answer, "access_token")));
   out.account = std::move(account);
   co_return out;
 }
@@ -272,15 +261,13 @@ Async<OidcLogin> ProviderClient::loginOf(json answer, std::optional<std::string>
 Async<OidcAccount> ProviderClient::accountOf(IdToken token, std::string access_token) {
   CO_TRY(account, accountIn(token.claims, settings(), token.subject));
   if (account && saysGroups(token.claims, settings())) co_return *std::move(account);
-  auto where = endpoints();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await endpoints());
   if (!at.userinfo.empty() && !access_token.empty()) {
     io::HttpRequest request;
     CO_TRY(url, io::Url::parse(at.userinfo));
     request.url = std::move(url);
     request.headers["Authorization"] = "Bearer " + access_token;
-    auto asked = ask(std::move(request), "asking who it is");
-    CO_TRY(said, co_await std::move(asked));
+    CO_TRY(said, co_await ask(std::move(request), "asking who it is"));
     if (said.status != 200) co_return fail(refusalOf(said.status, said.body, "asking who it is"));
     if (textOf(said.body, "sub") != token.subject)
       co_return fail(ErrorCode::Denied,
@@ -299,8 +286,7 @@ Async<OidcAccount> ProviderClient::accountOf(IdToken token, std::string access_t
 }
 
 Async<DeviceStart> ProviderClient::startDevice() {
-  auto where = endpoints();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await endpoints());
   if (at.device.empty())
     co_return fail(ErrorCode::NotFound,
                    "the provider has no device flow (RFC 8628); make a token on the controller "
@@ -325,8 +311,7 @@ Async<DeviceStart> ProviderClient::startDevice() {
 }
 
 Async<DevicePoll> ProviderClient::pollDevice(std::string device_code) {
-  auto where = endpoints();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await endpoints());
   auto asked = ask(form(at.token,
                         {{"grant_type", "urn:ietf:params:oauth:grant-type:device_code"},
                          {"device_code", device_code}},
@@ -335,8 +320,7 @@ Async<DevicePoll> ProviderClient::pollDevice(std::string device_code) {
   CO_TRY(said, co_await std::move(asked));
   DevicePoll out;
   if (said.status == 200) {
-    auto login = loginOf(std::move(said.body), std::nullopt);
-    CO_TRY(proved, co_await std::move(login));
+    CO_TRY(proved, co_await loginOf(std::move(said.body), std::nullopt));
     out.login = std::move(proved);
     co_return out;
   }

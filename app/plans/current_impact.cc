@@ -14,8 +14,7 @@ Async<PlanImpact> currentImpact(const inventory::Cluster& cluster, lifecycle::St
   auto facts = known;
   std::vector<lifecycle::Fact> seen;
   for (const auto& node : neighbours) {
-    auto look = observe(lifecycle::Subject(node));
-    auto places = co_await std::move(look);
+    auto places = co_await observe(lifecycle::Subject(node));
     if (!places) co_return fail(std::move(places).error());
     for (auto& fact : *places) {
       facts.put(fact);

@@ -115,13 +115,11 @@ Async<void> eraseDisks(RunWork& work, RunRows& rows, Run run, ApplyOfRun apply) 
   ApplyReport report;
   if (!is_complete) {
     CO_TRY(policy, policyFor(work, run));
-    auto looking = work.observe(policy);
-    auto facts = co_await std::move(looking);
+    auto facts = co_await work.observe(policy);
     if (!facts) co_return std::unexpected(std::move(facts).error());
     CO_TRY(planned, planErasure(work, run, *facts));
     CO_TRY_OK(askForErasure(work, run, planned));
-    auto applying = apply(run, std::move(planned.plan));
-    auto applied = co_await std::move(applying);
+    auto applied = co_await apply(run, std::move(planned.plan));
     if (!applied) co_return std::unexpected(std::move(applied).error());
     report = std::move(*applied);
   }

@@ -49,8 +49,7 @@ RunExecutor::~RunExecutor() {
 
 Task<void> RunExecutor::run() {
   for (;;) {
-    auto pass = step();
-    auto worked = co_await std::move(pass);
+    auto worked = co_await step();
     if (!worked && std::exchange(last_trouble_, worked.error().str()) != last_trouble_)
       rows_.tell("runs could not be carried on: " + last_trouble_ + "; it is tried again");
     if (worked) last_trouble_.clear();

@@ -112,8 +112,7 @@ Async<void> test(RunWork& work, RunRows& rows, Run run, std::vector<NodeName> no
   wish.may_leave_out = run.apply.nodes.empty();
   wish.log = logOf(run.id);
   wish.run_id = "isolate-" + run.id;
-  auto testing = isolateNodes(servicesFor(work, run.id), std::move(wish));
-  auto done = co_await std::move(testing);
+  auto done = co_await isolateNodes(servicesFor(work, run.id), std::move(wish));
   if (!done) co_return std::unexpected(std::move(done).error());
   co_return settle(work, rows, run, *done);
 }

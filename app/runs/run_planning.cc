@@ -14,8 +14,7 @@ using namespace lifecycle;
 
 Async<RunRound> lookAt(RunWork& work, Run run) {
   CO_TRY(policy, policyFor(work, run));
-  auto looking = work.observe(policy);
-  auto facts = co_await std::move(looking);
+  auto facts = co_await work.observe(policy);
   if (!facts) co_return std::unexpected(std::move(facts).error());
   std::string request;
   if (run.kind == RunKind::Erase) {
@@ -23,8 +22,7 @@ Async<RunRound> lookAt(RunWork& work, Run run) {
     request = planned.request.id;
   }
   CO_TRY(plan, planOf(work, run, *facts, policy));
-  auto counting = currentImpact(work.cluster, work.store, *facts, plan, work.observe_pool);
-  auto impact = co_await std::move(counting);
+  auto impact = co_await currentImpact(work.cluster, work.store, *facts, plan, work.observe_pool);
   if (!impact) co_return std::unexpected(std::move(impact).error());
   CO_TRY(open, declaredIntents(work.store, plan.policy));
   const bool nothing_left = plan.empty() && (open.empty() || run.kind == RunKind::Erase);
@@ -52,8 +50,7 @@ Async<std::optional<Plan>> makePlan(RunWork& work, RunRows& rows, RunMemory& mem
                   "its log, and that both read the same file"));
     co_return std::optional<Plan>();
   }
-  auto looking = lookAt(work, planning);
-  auto round = co_await std::move(looking);
+  auto round = co_await lookAt(work, planning);
   if (!round) co_return std::unexpected(std::move(round).error());
   if (round->nothing_left) {
     CO_TRY_OK(rows.move(id, RunState::Done, RunReason::NothingToDo));

@@ -43,8 +43,7 @@ std::size_t countOf(const RolloutRecord& record, std::initializer_list<RolloutNo
 Async<void> RolloutWork::carryOut(Run run, bool resumed) {
   record_.reset();
   saved_ = {};
-  auto going = goOn(std::move(run), resumed);
-  auto gone = co_await std::move(going);
+  auto gone = co_await goOn(std::move(run), resumed);
   record_.reset();  // nothing obeys any more, however it ended
   co_return gone;
 }
@@ -58,8 +57,7 @@ Async<void> RolloutWork::goOn(Run run, bool resumed) {
   if (!work_.live || !work_.phases) co_return std::unexpected(cannotRollOut());
   CO_TRY(listed, isListed(work_.store, run.rollout.id));
   if (!listed) {
-    auto beginning = begin(run);
-    auto begun = co_await std::move(beginning);
+    auto begun = co_await begin(run);
     if (!begun) co_return std::unexpected(std::move(begun).error());
     if (!*begun) co_return Result<void>();
   }
@@ -75,17 +73,14 @@ Async<void> RolloutWork::goOn(Run run, bool resumed) {
       way = run.rollout.back ? RolloutDirection::Back : goes_on;
     }
   }
-  auto driving = drive(run, way);
-  auto driven = co_await std::move(driving);
-  co_return driven;
+  co_return co_await drive(run, way);
 }
 
 /// Freezes what was agreed to, and no other plan. Answers whether it is under way.
 Async<bool> RolloutWork::begin(Run run) {
   Policy policy;
   for (const auto& node : namesOf(run.apply.nodes)) policy.only.insert(Subject(NodeName(node)));
-  auto looking = work_.observe(policy);
-  auto facts = co_await std::move(looking);
+  auto facts = co_await work_.observe(policy);
   if (!facts) co_return std::unexpected(std::move(facts).error());
   CO_TRY(drafted, draftOf(work_, run, *facts));
   if (drafted.plan.hash() != run.plan_hash) {
@@ -117,8 +112,7 @@ Async<void> RolloutWork::drive(Run run, RolloutDirection way) {
   Policy policy;
   for (const auto& [node, progress] : record_->progress())
     if (work_.cluster.findNode(node)) policy.only.insert(Subject(node));
-  auto looking = work_.observe(policy);
-  auto facts = co_await std::move(looking);
+  auto facts = co_await work_.observe(policy);
   if (!facts) co_return std::unexpected(std::move(facts).error());
   RolloutServices services{*work_.live, work_.engine, *work_.phases,   work_.store,
                            work_.clock, nullptr,      fabric::leavesOf};
@@ -126,8 +120,7 @@ Async<void> RolloutWork::drive(Run run, RolloutDirection way) {
                      run.apply.command.empty() ? "run " + run.id : run.apply.command};
   services.hold = [this](const NodeName& node) { return hold(node); };
   RolloutRunner runner(std::move(services), *record_);
-  auto running = runner.run(way);
-  auto ran = co_await std::move(running);
+  auto ran = co_await runner.run(way);
   if (!ran) co_return ran;
   co_return settle(run.id);
 }

@@ -40,13 +40,10 @@ bool RunRounds::obeys(RunOrder order, const std::string& by) { return rollout_->
 Async<void> RunRounds::carryOut(Run run) {
   const auto id = run.id;
   if (run.state == RunState::Running) {
-    auto rounds = goOn(std::move(run), std::nullopt, false);
-    auto went_on = co_await std::move(rounds);
-    co_return went_on;
+    co_return co_await goOn(std::move(run), std::nullopt, false);
   }
   if (run.state == RunState::Queued) {
-    auto planning = makePlan(work_, rows_, memory_, std::move(run));
-    auto planned = co_await std::move(planning);
+    auto planned = co_await makePlan(work_, rows_, memory_, std::move(run));
     if (!planned) co_return std::unexpected(std::move(planned).error());
     made_ = std::move(*planned);
     made_for_ = id;
@@ -55,9 +52,7 @@ Async<void> RunRounds::carryOut(Run run) {
   if (known.state == RunState::Planned) CO_TRY_OK(decide(rows_, work_.cluster, id));
   CO_TRY(decided, rows_.read(id));
   if (decided.state != RunState::Approved) co_return Result<void>();
-  auto beginning = begin(std::move(decided));
-  auto begun = co_await std::move(beginning);
-  co_return begun;
+  co_return co_await begin(std::move(decided));
 }
 
 /// Of an approved run: the plan that was agreed to, and no other one.
@@ -85,8 +80,7 @@ Async<void> RunRounds::begin(Run run) {
     const bool is_fresh = work_.clock.now() - run.planned_at < kFactsAreFresh;
     auto facts = work_.store.facts();
     if (!is_fresh) {
-      auto looking = work_.observe(policy);
-      facts = co_await std::move(looking);
+      facts = co_await work_.observe(policy);
     }
     if (!facts) co_return std::unexpected(std::move(facts).error());
     CO_TRY(now, planOf(work_, run, *facts, policy));
@@ -105,21 +99,15 @@ Async<void> RunRounds::begin(Run run) {
   }
   CO_TRY(running, rows_.move(id, RunState::Running, RunReason::None, "", noteAgreement));
   memory_.begun.insert(id);
-  auto rounds = goOn(std::move(running), std::move(plan), true);
-  auto went = co_await std::move(rounds);
-  co_return went;
+  co_return co_await goOn(std::move(running), std::move(plan), true);
 }
 
 Async<void> RunRounds::goOn(Run run, std::optional<Plan> first, bool resumed) {
   if (run.kind == RunKind::Rollout) {
-    auto rolling = rollout_->carryOut(std::move(run), resumed);
-    auto rolled = co_await std::move(rolling);
-    co_return rolled;
+    co_return co_await rollout_->carryOut(std::move(run), resumed);
   }
   if (run.kind == RunKind::Isolate) {
-    auto testing = isolateForRun(work_, rows_, std::move(run));
-    auto tested = co_await std::move(testing);
-    co_return tested;
+    co_return co_await isolateForRun(work_, rows_, std::move(run));
   }
   auto work = run.kind == RunKind::Erase
                   ? eraseDisks(work_, rows_, std::move(run),
@@ -127,8 +115,7 @@ Async<void> RunRounds::goOn(Run run, std::optional<Plan> first, bool resumed) {
                                  return apply(std::move(row), std::move(plan));
                                })
                   : converge(std::move(run), std::move(first));
-  auto went = co_await std::move(work);
-  co_return went;
+  co_return co_await std::move(work);
 }
 
 Async<ApplyReport> RunRounds::apply(Run run, Plan plan) {
@@ -155,8 +142,7 @@ Async<ApplyReport> RunRounds::apply(Run run, Plan plan) {
   CO_TRY_OK(forgetGates(work_, run));
   const auto load = LoadAtOnce::begin(work_, run, plan);
   if (!load) co_return std::unexpected(load.error());
-  auto work = work_.engine.apply(std::move(plan), worker);
-  auto report = co_await std::move(work);
+  auto report = co_await work_.engine.apply(std::move(plan), worker);
   memory_.hear = {};
   if (!report) co_return report;
   done_now_ = done_saved_ = 0;
@@ -186,8 +172,7 @@ Async<void> RunRounds::converge(Run run, std::optional<Plan> first) {
   for (int round = 0; round < kMaxRounds; ++round) {
     std::optional<Plan> plan = std::exchange(first, std::nullopt);
     if (!plan) {
-      auto looking = lookAt(work_, run);
-      auto seen = co_await std::move(looking);
+      auto seen = co_await lookAt(work_, run);
       if (!seen) co_return std::unexpected(std::move(seen).error());
       if (seen->nothing_left) {
         CO_TRY_OK(rows_.move(id, RunState::Done, RunReason::None));
@@ -198,8 +183,7 @@ Async<void> RunRounds::converge(Run run, std::optional<Plan> first) {
       plan = std::move(seen->plan);
     }
     const bool is_empty = plan->empty();
-    auto applying = apply(run, std::move(*plan));
-    auto report = co_await std::move(applying);
+    auto report = co_await apply(run, std::move(*plan));
     if (!report) co_return std::unexpected(std::move(report).error());
     if (is_empty && report->ok() && report->held == 0) {
       CO_TRY_OK(rows_.move(id, RunState::Done, RunReason::None));

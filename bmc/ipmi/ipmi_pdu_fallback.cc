@@ -151,8 +151,7 @@ class WithPdu final : public ForwardingBmc {
   Async<void> waitUntilGone() {
     const auto until = clock_.steady() + kGoneLimit;
     while (true) {
-      auto look = inner_.system();
-      auto seen = co_await std::move(look);
+      auto seen = co_await inner_.system();
       if (!seen && isSilent(seen.error())) co_return Result<void>();
       if (clock_.steady() >= until)
         co_return fail(

@@ -56,8 +56,7 @@ Task<void> UpdateJobs::carryOut(Job job) {
 }
 
 Task<void> UpdateJobs::update(Job job) {
-  auto work = verifyAndStage(job);
-  auto done = co_await std::move(work);
+  auto done = co_await verifyAndStage(job);
   bmc_.writing.clear();
   finish(job, done);
   const auto component =

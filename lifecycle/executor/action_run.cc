@@ -55,11 +55,10 @@ Task<ActionResult> ActionRun::run() {
   started_ = services_.clock.steady();
   auto end = co_await execute();
   if (end.ended) co_return *end.ended;
-  auto ended = co_await (end.error && write_failed_ && journaled_ ? keepOpen(*end.error)
-                         : end.error                              ? failed(*end.error)
-                         : !end.blocked.empty()                   ? blocked(end.blocked)
-                                                                  : done(""));
-  co_return ended;
+  co_return co_await (end.error && write_failed_ && journaled_ ? keepOpen(*end.error)
+                      : end.error                              ? failed(*end.error)
+                      : !end.blocked.empty()                   ? blocked(end.blocked)
+                                                               : done(""));
 }
 
 Task<ActionRun::Attempt> ActionRun::execute() {
@@ -138,8 +137,7 @@ bool ActionRun::disturbs() const {
 Task<std::optional<std::string>> ActionRun::guard() {
   if (!disturbs()) co_return std::nullopt;
   if (auto why = co_await guardPool()) co_return why;
-  auto why = co_await guardWipe();
-  co_return why;
+  co_return co_await guardWipe();
 }
 
 /// Asks the pool again: between the plan and this moment a person, or the node's own start, may
@@ -186,9 +184,8 @@ Async<std::vector<Fact>> ActionRun::askPool(Phase* phase) {
 Task<std::optional<std::string>> ActionRun::guardWipe() {
   const auto& subject = action_.facet.subject;
   if (action_.disruption != Disruption::Wipe) co_return std::nullopt;
-  auto read = services_.journal->write<std::vector<NodeName>>(
+  auto allowed = co_await services_.journal->write<std::vector<NodeName>>(
       [](Store& store) { return store.wipeGrants(); });
-  auto allowed = co_await std::move(read);
   if (!allowed) co_return "whether it may be wiped cannot be read: " + allowed.error().str();
   intent_.uses_wipe = std::find(allowed->begin(), allowed->end(), subject.node()) != allowed->end();
   if (intent_.uses_wipe) co_return std::nullopt;
@@ -301,8 +298,7 @@ Async<Outcome> ActionRun::actOnce() {
       std::chrono::floor<std::chrono::seconds>(limitHere(services_.clock, action_.deadline));
   auto work = catchExceptions(fmt::format("{} acting on {}", action_.phase, action_.id),
                               phase_->act(std::move(asked), *this));
-  auto outcome = co_await withDeadline(services_.clock, timeLeft(), action_.id, std::move(work));
-  co_return outcome;
+  co_return co_await withDeadline(services_.clock, timeLeft(), action_.id, std::move(work));
 }
 
 /// Calls act until it is Done, or Blocked (then stopped_by_ says why). Errors that can be retried
@@ -344,9 +340,8 @@ Async<void> ActionRun::drive() {
 Async<std::vector<Fact>> ActionRun::verifyOnce() {
   auto work = catchExceptions(fmt::format("{} verifying {}", action_.phase, action_.id),
                               phase_->verify(action_));
-  auto facts = co_await withDeadline(services_.clock, limitHere(services_.clock, kVerifyDeadline),
-                                     "re-reading " + action_.facet.str(), std::move(work));
-  co_return facts;
+  co_return co_await withDeadline(services_.clock, limitHere(services_.clock, kVerifyDeadline),
+                                  "re-reading " + action_.facet.str(), std::move(work));
 }
 
 /// Re-reads the facet, keeps what was seen and compares it with what is wanted now.

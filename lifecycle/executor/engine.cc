@@ -66,10 +66,9 @@ class Observation {
   Task<void> readThrough(Phase* phase, Subject subject) {
     auto work = catchExceptions(fmt::format("{} observing {}", phase->name(), subject.str()),
                                 phase->observe(subject));
-    auto bounded =
-        withDeadline(services_.clock, limitHere(services_.clock, kObserveDeadline),
-                     fmt::format("{} observing {}", phase->name(), subject.str()), std::move(work));
-    auto seen = co_await std::move(bounded);
+    auto seen = co_await withDeadline(services_.clock, limitHere(services_.clock, kObserveDeadline),
+                                      fmt::format("{} observing {}", phase->name(), subject.str()),
+                                      std::move(work));
     if (!seen) {
       services_.emit(
           Event{0,

@@ -33,8 +33,7 @@ Task<bool> waitFor(SimulatedRack& rack, std::function<bool()> until) {
 
 Task<void> monitorBeside(Beside beside, monitor::Monitor& monitor, Clock& clock) {
   if (beside == Beside::Monitor) {
-    auto work = monitor.run();
-    co_await std::move(work);
+    co_await monitor.run();
   }
   for (;;) co_await clock.sleep(1h);
 }
