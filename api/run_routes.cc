@@ -163,7 +163,14 @@ void addRunRoutes(std::vector<ApiRoute>& routes) {
       listOf("Event", part), events);
   add("POST", "/runs", Verb::Run, "Ask for a run",
       {{"kind", Kind::Text,
-        "apply, rollout, validate (with the verb validate), or erase (with the verb erase)", true},
+        "apply, rollout, validate or isolate (with the verb validate), or erase (with the verb "
+        "erase)",
+        true},
+       {"engine", Kind::Text, "Of isolate: rdma, nccl or tcp; default: what the nodes have"},
+       {"min_gbps", Kind::Number, "Of isolate: the least rate of a healthy pair, in Gb/s", false, 0,
+        1'000'000},
+       {"seed", Kind::Integer, "Of isolate: plan the rounds of this number again", false, 1,
+        kAnySequence},
        {"nodes", Kind::Hostlist, "These only; default: all. Of erase: one"},
        {"confirm", Kind::Boolean, "Wait for its author's yes when the plan is known"},
        {"after_restart", Kind::Text, "continue or pause"},
