@@ -156,6 +156,7 @@ Result<void> checkTrusted(const std::filesystem::path& file, const struct stat& 
 class AccessParser {
  public:
   AccessParser(AccessTable& out, std::string file) : out_(out), file_(std::move(file)) {}
+  void cut(int number, const std::string& text);
   void line(int number, const std::string& text);
   /// What is missing when all rows are read.
   void finish(int last_line);
@@ -233,6 +234,16 @@ void AccessParser::line(int number, const std::string& text) {
   } else if (!words->empty()) {
     row(*words);
   }
+}
+
+/// Of a row that is half there nobody knows what it narrows.
+void AccessParser::cut(int number, const std::string& text) {
+  line_ = number;
+  wrong_.clear();
+  if (const auto words = wordsOf(text); words && words->empty()) return;
+  say("the file ends within this row, as one that is still written, or for which the disk was "
+      "full; end it with a line end");
+  closeFromHere();
 }
 
 void AccessParser::row(const Words& words) {
@@ -430,12 +441,17 @@ void AccessParser::finish(int last_line) {
   }
 }
 
-AccessTable AccessTable::parse(std::string_view text, const std::string& file) {
+AccessTable AccessTable::parse(std::string_view text, const std::string& file, LastRow last) {
   AccessTable out;
   AccessParser parser(out, file);
   std::istringstream in{std::string(text)};
   int number = 0;
-  for (std::string line; std::getline(in, line);) parser.line(++number, line);
+  for (std::string line; std::getline(in, line);) {
+    if (last == LastRow::MustEnd && in.eof())
+      parser.cut(++number, line);
+    else
+      parser.line(++number, line);
+  }
   parser.finish(number);
   return out;
 }
@@ -448,7 +464,7 @@ Result<AccessTable> AccessTable::read(const std::filesystem::path& file) {
   }
   TRY_OK(checkTrusted(file, found, false));
   TRY(text, io::readFile(file, kMaxFileBytes));
-  return parse(text, file.string());
+  return parse(text, file.string(), LastRow::MustEnd);
 }
 
 Result<std::string> readTrustedFile(const std::filesystem::path& file, bool is_secret) {

@@ -78,8 +78,11 @@ struct OidcAccount {
 
 class AccessTable {
  public:
+  /// Whether a last row without a line end is taken for one that was cut off.
+  enum class LastRow { MayEndAnyhow, MustEnd };
   /// `file` is named in what is wrong.
-  static AccessTable parse(std::string_view text, const std::string& file);
+  static AccessTable parse(std::string_view text, const std::string& file,
+                           LastRow last = LastRow::MayEndAnyhow);
   /// A file that is not there has no rows. Errors: Denied (others than root and this process's user
   /// may write it), Unavailable
   static Result<AccessTable> read(const std::filesystem::path& file);

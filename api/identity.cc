@@ -10,22 +10,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
 namespace muster::api {
 namespace {
 
 bool hasWord(const std::vector<std::string>& words, const std::string& word) {
   return !word.empty() && std::ranges::find(words, word) != words.end();
-}
-
-std::vector<std::string> splitAtCommas(std::string_view text) {
-  std::vector<std::string> out;
-  while (!text.empty()) {
-    const auto item = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(text.size(), item.size() + 1));
-    if (!item.empty()) out.emplace_back(item);
-  }
-  return out;
 }
 
 }  // namespace
@@ -62,8 +53,27 @@ std::string_view toString(Way way) {
   std::abort();
 }
 
+namespace {
+
+/// Errors: InvalidInput (a name is empty: "pools=," would be a scope without a bound)
+Result<std::vector<std::string>> namesIn(const std::string& word, const std::string& value) {
+  std::vector<std::string> out;
+  for (std::size_t begin = 0; begin <= value.size();) {
+    const auto end = std::min(value.find(',', begin), value.size());
+    out.push_back(value.substr(begin, end - begin));
+    if (out.back().find_first_not_of(" \t") == std::string::npos)
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("\"{}\" has an empty name between its commas", word));
+    begin = end + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
 Result<Scope> parseScope(const std::vector<std::string>& words) {
   Scope out;
+  std::set<std::string> given;
   for (const auto& word : words) {
     const auto equals = word.find('=');
     const auto key = word.substr(0, equals);
@@ -72,8 +82,13 @@ Result<Scope> parseScope(const std::vector<std::string>& words) {
       return fail(
           ErrorCode::InvalidInput,
           fmt::format("\"{}\" is no scope; write pools=A,B racks=R1,R2 nodes=HOSTLIST", word));
-    if (key == "pools") out.pools = splitAtCommas(value);
-    if (key == "racks") out.racks = splitAtCommas(value);
+    if (!given.insert(key).second)
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("{}= is there twice; write all names into one", key));
+    if (key != "nodes") {
+      TRY(names, namesIn(word, value));
+      (key == "pools" ? out.pools : out.racks) = std::move(names);
+    }
     if (key == "nodes") {
       TRY(names, inventory::expandHostlist(value));
       (void)names;

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -32,11 +33,21 @@ int tellBroken(std::string_view program) {
   return kBrokenExit;
 }
 
+namespace {
+
+std::array<bool, STDERR_FILENO + 1> closed_at_start{};
+
+}  // namespace
+
 void fillStandardStreams() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
-    if (::fcntl(fd, F_GETFD) == -1 && errno == EBADF)
+    if (::fcntl(fd, F_GETFD) == -1 && errno == EBADF) {
+      closed_at_start[static_cast<std::size_t>(fd)] = true;
       (void)::open("/dev/null", O_RDWR);  // takes the lowest number that is free: this one
+    }
 }
+
+bool wasClosedAtStart(int fd) { return closed_at_start.at(static_cast<std::size_t>(fd)); }
 
 int codeOnceWritten(std::string_view program, int code, std::ostream& out, int fd) {
   errno = 0;

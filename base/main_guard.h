@@ -18,6 +18,8 @@ int tellBroken(std::string_view program);
 /// Standard input, output and error lead to /dev/null where who started the program has closed
 /// them: a file that is opened would take their place otherwise, and be written into.
 void fillStandardStreams();
+/// Whether fillStandardStreams found this one of the three closed.
+bool wasClosedAtStart(int fd);
 
 /// Runs the program's work; answers its exit code, or kBrokenExit when an exception came out.
 template <class Work>

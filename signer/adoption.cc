@@ -123,6 +123,31 @@ Result<void> makeWay(const AdoptionRequest& request, const Files& taken, const F
   return {};
 }
 
+/// Whether the signer could work with its own keys and these, tried in a folder beside them: what
+/// is refused must not be found there the next time. Errors: as loadAuthority, loadSigningKey
+Result<void> tryKeys(const AdoptionRequest& request, const Files& taken, const Files& own) {
+  const auto trial = request.folder / ".adopting";
+  std::error_code error;
+  fs::remove_all(trial, error);
+  auto files = taken;
+  for (const auto& [file, text] : own) files.emplace(file, text);
+  const auto tried = [&]() -> Result<void> {
+    for (const auto& [file, text] : files) {
+      TRY_OK(io::makeDirs((trial / file).parent_path(), 0700));
+      TRY_OK(io::writeFileAtomic(trial / file, text.reveal(), 0600));
+    }
+    TRY_OK(loadAuthority(trial));
+    TRY_OK(loadSigningKey(trial, kCertificatesKey));
+    return {};
+  }();
+  fs::remove_all(trial, error);
+  if (tried) return {};
+  auto text = tried.error().text();
+  for (auto at = text.find(trial.string()); at != std::string::npos; at = text.find(trial.string()))
+    text.replace(at, trial.string().size(), request.state.string());
+  return fail(tried.error().code(), text + "; nothing was moved");
+}
+
 /// nullopt: nobody has keys yet; the signer makes them when the site first needs them.
 /// `known`: the root of a state folder whose keys the signer had before.
 Result<std::optional<PublicHalves>> install(const AdoptionRequest& request, const Files& taken,
@@ -147,6 +172,7 @@ Result<std::optional<PublicHalves>> install(const AdoptionRequest& request, cons
         fmt::format("the CA in {} is another one than nodes of {} trust, and nothing was "
                     "changed. If it is the site's: muster-signer adopt {} --replace",
                     request.folder.string(), request.state.string(), request.state.string()));
+  if (!taken.empty()) TRY_OK(tryKeys(request, taken, own));
   TRY_OK(makeWay(request, taken, own, said));
   for (const auto& [file, text] : taken) {
     if (const auto had = own.find(file); had != own.end() && had->second == text) continue;

@@ -276,6 +276,9 @@ Result<Files> keysAndStore(const Options& options, const fs::path& copy, int& sc
 Result<void> takeSignerKeys(Options& options, const fs::path& folder) {
   TRY(held, signer::signerOf(options.state));
   if (!held || ::geteuid() != 0) return {};
+  TRY_OK(signer::requireNotLost(folder, signer::kCa, folder / "ca" / "ca.key"));
+  TRY_OK(signer::requireNotLost(folder, signer::kCertificatesKey.name,
+                                signer::keyFileOf(folder, signer::kCertificatesKey)));
   TRY(keys, signer::readSignerKeys(folder));
   options.signer_keys = std::make_shared<const std::map<std::string, Secret>>(std::move(keys));
   return {};

@@ -21,7 +21,6 @@ namespace {
 
 namespace isolate = validate::isolate;
 
-constexpr std::string_view kFacet = "isolation";
 constexpr std::string_view kLogPrefix = "isolating-";
 constexpr std::size_t kSeedDigits = 15;  ///< hexadecimal: below 2^63
 constexpr std::chrono::seconds kOtherWorkersPoll{10};
@@ -132,15 +131,9 @@ Result<Plan> planIsolation(const RunWork& work, const Run& run, const FactSet& f
       if (run.apply.nodes.empty()) continue;
       return fail(ErrorCode::Conflict, fmt::format("{}: {}; nothing was tested", node.str(), why));
     }
-    Action action;
-    action.facet = {subject, FacetName(std::string(kFacet))};
-    action.id = action.facet.str();
-    action.phase = kFacet;
-    action.to = "tested";
-    action.reason = "it is tested against the other nodes of this run";
     plan.policy.only.insert(subject);
     plan.facts_used[{subject, pool}] = place ? place->value : "";
-    plan.actions.push_back(std::move(action));
+    plan.actions.push_back(testOf(node));
   }
   if (plan.actions.size() < 2)
     return fail(ErrorCode::InvalidInput,

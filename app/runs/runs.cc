@@ -406,6 +406,12 @@ Result<Run> overrideRun(RunStore& runs, const std::string& id, const std::string
                   fmt::format("run {} is {}: it waits for no approval and no window", run.id,
                               toString(run.state)));
     TRY_OK(requirePlan(run, plan_hash));
+    // Of an order whose token was revoked it is asked whether somebody else stands for it.
+    if (run.reason == RunReason::ApprovalVoid && mayBeOnePerson(actor, run.asked_by))
+      return fail(refusal(ErrorCode::Denied, RunRefusal::OwnRun, run.id,
+                          fmt::format("the token with which {} asked for run {} was revoked: "
+                                      "somebody else overrides or approves it",
+                                      run.asked_by.principal, run.id)));
     run.overrides.push_back({actor, now, run.plan_hash, run.reason, reason, "", {}});
     note =
         fmt::format("run {}: OVERRIDE by {} ({}): plan {} begins though it is {} ({}); reason: {}",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/validation/isolation.h"
 
+#include "app/runs/run_policy.h"
 #include "app/site/effective_cluster.h"
 #include "app/site/session.h"
 #include "app/site/state_folder.h"
@@ -9,6 +10,8 @@
 #include "app/validation/isolation_work.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
 
 namespace muster::app {
 namespace {
@@ -20,6 +23,17 @@ std::string logOf(const IsolationRequest& request) {
   return "isolating-" + io::sha256Hex(wish).substr(0, 16);
 }
 
+/// Nobody can agree to what a command does by itself.
+Result<void> requireNobodyAsked(const inventory::Cluster& cluster,
+                                const std::vector<NodeName>& named, WallTime now) {
+  lifecycle::Plan plan;
+  for (const auto& node : cluster.nodes)
+    if (named.empty() ? !cluster.profileOf(node).fabric.empty()
+                      : std::ranges::find(named, node.name) != named.end())
+      plan.actions.push_back(testOf(node.name));
+  return requireNoApprovals(cluster, plan, {}, now);
+}
+
 }  // namespace
 
 Result<IsolationResult> isolateNodes(const Options& options, const IsolationRequest& request,
@@ -28,6 +42,7 @@ Result<IsolationResult> isolateNodes(const Options& options, const IsolationRequ
   TRY(session, Session::open(options, std::move(live), Role::ReadOnly, progress));
   TRY(named, selectedNodes(session->cluster(), request.nodes));
   auto& controller = *session->controller;
+  TRY_OK(requireNobodyAsked(session->cluster(), named, controller.clock().now()));
   const IsolationServices services{
       session->cluster(),
       controller.agents(),

@@ -24,10 +24,24 @@ namespace muster::app {
 
 namespace isolate = validate::isolate;
 
+namespace {
+constexpr std::string_view kIsolationFacet = "isolation";
+}  // namespace
+
 std::string whyNotDisturb(const inventory::Cluster& cluster, const NodeName& name,
                           const std::optional<lifecycle::Fact>& pool) {
   if (cluster.profileOf(*cluster.findNode(name)).pool.empty()) return {};
   return validate::whyNotDisturb(name, pool);
+}
+
+lifecycle::Action testOf(const NodeName& node) {
+  lifecycle::Action out;
+  out.facet = {lifecycle::Subject(node), FacetName(std::string(kIsolationFacet))};
+  out.id = out.facet.str();
+  out.phase = kIsolationFacet;
+  out.to = "tested";
+  out.reason = "it is tested against the other nodes of this run";
+  return out;
 }
 
 namespace {
@@ -35,8 +49,7 @@ namespace {
 constexpr std::chrono::seconds kAgentReconnectTimeout{
     45};  ///< agents dial again so long after a controller's start
 constexpr std::chrono::hours kResumeWindow{6};  ///< what was cut off longer ago says little of now
-constexpr std::string_view kFacet = "isolation";
-constexpr const char* kOrigin = "isolate";  ///< of its measurements
+constexpr const char* kOrigin = "isolate";      ///< of its measurements
 
 /// Why a test must not disturb this node now; empty: it may.
 Async<std::string> whyNotNow(const IsolationServices& services, NodeName name,
@@ -108,7 +121,7 @@ lifecycle::Subject subjectOf(const isolate::Site& site, const isolate::Culprit& 
 /// A node's culprits share its facet; what belongs to no node has one of its own:
 /// "isolation.uplinks-of-leaf-su2-r1".
 FacetName facetOf(const isolate::Site& site, const isolate::Culprit& culprit) {
-  std::string name(kFacet);
+  std::string name(kIsolationFacet);
   if (!subjectOf(site, culprit).isCluster()) return FacetName(name);
   name += '.';
   for (const char letter : isolate::tell(site, culprit).subject)
@@ -137,7 +150,7 @@ Result<void> clearShared(lifecycle::Store& store, const Refuted& refuted) {
   const auto cluster = lifecycle::Subject::cluster();
   TRY(open, store.findings(&cluster));
   for (const auto& finding : open) {
-    if (!finding.facet.facet.str().starts_with(std::string(kFacet) + ".")) continue;
+    if (!finding.facet.facet.str().starts_with(std::string(kIsolationFacet) + ".")) continue;
     const auto evidence = jsonOrNone(finding.evidence, kKeptJson);
     const auto nodes = evidence.is_object() ? evidence.value("nodes", std::vector<std::string>{})
                                             : std::vector<std::string>{};
@@ -154,7 +167,7 @@ Result<void> clearOwn(lifecycle::Store& store, const NodeName& node, const Refut
   const lifecycle::Subject subject(node);
   TRY(open, store.findings(&subject));
   for (const auto& finding : open)
-    if (finding.facet.facet.str() == kFacet &&
+    if (finding.facet.facet.str() == kIsolationFacet &&
         refuted.by(node.str(), comesAndGoes(jsonOrNone(finding.evidence, kKeptJson))))
       TRY_OK(store.clearFindings(finding.facet));
   return {};

@@ -36,6 +36,8 @@ struct IsolationWish {
   std::string run_id = "isolate";  ///< begins the ids of its tasks; empty: a new one
 };
 
+/// What an isolation does to a node, as an action of a plan, so that who must agree can be asked.
+lifecycle::Action testOf(const NodeName& node);
 /// Why a test must not disturb the node now, by its place in its pool; empty: it may.
 std::string whyNotDisturb(const inventory::Cluster& cluster, const NodeName& node,
                           const std::optional<lifecycle::Fact>& pool);

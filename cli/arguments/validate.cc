@@ -8,6 +8,7 @@ namespace {
 
 constexpr int kMaxMinutes = 7 * 24 * 60;
 constexpr int kMaxDays = 3650;
+constexpr double kMaxSeed = 1ull << 53;  ///< what JSON carries whole
 constexpr const char* kDirect =
     "Do it in this process, although a monitor serves the site: the monitor waits meanwhile";
 
@@ -52,7 +53,8 @@ void addIsolate(CLI::App& group, Invocation& call) {
                   "nccl where all nodes have it, else rdma")
       ->check(CLI::IsMember({"auto", "rdma", "nccl", "tcp"}))
       ->capture_default_str();
-  isolate.add_option("--seed", args.seed, "Plan the same rounds again");
+  isolate.add_option("--seed", args.seed, "Plan the same rounds again")
+      ->check(CLI::Range(1.0, kMaxSeed).description("1 to 2^53"));
   isolate.add_flag("--direct", call.options.direct, kDirect);
   asksServer(isolate, call);
 }

@@ -5,10 +5,14 @@
 #include "app/site/actor.h"
 #include "app/site/effective_cluster.h"
 #include "base/json_output.h"
+#include "base/main_guard.h"
 #include "cli/commands/server.h"
 
 #include <nlohmann/json.hpp>
 
+#include <unistd.h>
+
+#include <csignal>
 #include <iostream>
 
 namespace muster::cli {
@@ -43,6 +47,7 @@ Result<api::TokenRequest> requestOf(const TokenCreateArgs& args) {
 /// A token that nobody could read is nobody's: it is revoked, and the name is free again.
 int printOnce(const app::Options& options, lifecycle::Store& store, const api::CreatedToken& made,
               const std::string& text) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error of the write
   std::cout << text << "\n" << std::flush;
   if (std::cout) return kOk;
   const auto revoked =
@@ -62,6 +67,10 @@ int printOnce(const app::Options& options, lifecycle::Store& store, const api::C
 int tokenCreate(const app::Options& options, const TokenCreateArgs& args) {
   const auto request = requestOf(args);
   if (!request) return report(request.error());
+  if (wasClosedAtStart(STDOUT_FILENO))
+    return report(Error(ErrorCode::InvalidInput,
+                        "standard output is closed, and a token is shown there once: none was "
+                        "created"));
   const auto store = app::openStoreForWriting(options);
   if (!store) return report(store.error());
   const auto made = api::Tokens(**store).create(

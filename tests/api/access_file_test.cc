@@ -80,6 +80,9 @@ TEST(AccessFile, namesTheLineThatIsWrong) {
   expect("anna operator viewer", "a row is");
   expect("user anna chief", "viewer, operator, approver, robot, admin");
   expect("user anna admin everything", "pools=A,B");
+  for (const char* pools : {"pools=,", "pools=,,", "pools=a,,b", "racks=r1,", "racks=\" \""})
+    expect(std::string("user anna admin ") + pools, "an empty name");
+  expect("user anna admin nodes=gpu001 nodes=gpu[001-014]", "nodes= is there twice");
   expect("user anna admin nodes=gpu[1-", "range");
 }
 
@@ -239,6 +242,21 @@ TEST(AccessFile, thePagesShowOneThatIsRight) {
   ci.organizations = {"HPC Team"};
   EXPECT_EQ(table->identify(ci)->role, Role::Robot);
   EXPECT_EQ(table->identify(ci)->scope.pools, std::vector<std::string>{"batch"});
+}
+
+/// While it is written in place, or when the disk is full, its last row may say more than it will.
+TEST(AccessFile, ofARowThatIsCutOffNothingCounts) {
+  test::TempFolder folder;
+  const auto file = folder / "access.conf";
+  ASSERT_TRUE(io::writeFileAtomic(file, "user 60002 admin\ngroup 60100 operator", 0644));
+  const auto cut = AccessTable::read(file);
+  ASSERT_TRUE(cut) << cut.error().str();
+  EXPECT_EQ(cut->identify(peer(60'002, 7))->role, Role::Admin) << "a row above it";
+  const auto refused = cut->identify(peer(60'003, 60'100));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(cut->problems().front(), HasSubstr("access.conf:2:1: the file ends within this row"));
+  ASSERT_TRUE(io::writeFileAtomic(file, "user 60002 admin\ngroup 60100 operator\n# the end", 0644));
+  EXPECT_EQ(AccessTable::read(file)->identify(peer(60'003, 60'100))->role, Role::Operator);
 }
 
 /// Whoever may write it may become an administrator.

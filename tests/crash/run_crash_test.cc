@@ -451,6 +451,9 @@ class RevokedAuthorTrial final : public RunTrial {
     EXPECT_THAT(known.text, HasSubstr("muster run approve " + id_));
     EXPECT_FALSE(app::approveRun(runs_, id_, known.plan_hash, kBen, rack_.wall.now()))
         << "the token's owner is its author";
+    EXPECT_FALSE(
+        app::overrideRun(runs_, id_, known.plan_hash, "it hurries", kBen, rack_.wall.now()))
+        << "also where they are an admin";
     agreed_ = true;
     EXPECT_TRUE(app::approveRun(runs_, id_, known.plan_hash, kAnna, rack_.wall.now()));
   }

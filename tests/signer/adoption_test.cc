@@ -195,6 +195,24 @@ TEST_F(Adoption, linksAndWhatIsNoKeyAreRefused) {
   EXPECT_FALSE(fs::exists(own()));
 }
 
+/// What was refused must not be called the signer's when the right key comes.
+TEST_F(Adoption, aKeyThatIsRefusedIsNotTheSigners) {
+  makeKeys();
+  const auto right = io::readFile(state() / "keys/signing.pem", 1 << 16);
+  ASSERT_TRUE(right);
+  const auto other = io::readFile(state() / "ca/ca.key", 1 << 16);
+  ASSERT_TRUE(io::writeFileAtomic(state() / "keys/signing.pem", *other, 0600));  // no Ed25519 key
+  const auto refused = adoptKeys(request());
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().str(), HasSubstr((state() / "keys/signing.pem").string()));
+  EXPECT_THAT(refused.error().str(), HasSubstr("nothing was moved"));
+  EXPECT_TRUE(fs::is_empty(own())) << "neither the key nor what it was tried with";
+  ASSERT_TRUE(io::writeFileAtomic(state() / "keys/signing.pem", *right, 0600));
+  const auto done = adoptKeys(request());
+  ASSERT_TRUE(done) << done.error().str();
+  expectMoved();
+}
+
 TEST_F(Adoption, eachFolderIsWorkedOnAsItsOwner) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root works as others";
   constexpr uid_t kService = 65534, kOwn = 1;

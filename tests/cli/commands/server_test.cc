@@ -185,6 +185,14 @@ TEST_F(Server, aTokenThatCouldNotBeShownIsRevoked) {
     EXPECT_THAT(ended->err, HasSubstr("is revoked: create it anew"));
     EXPECT_THAT(ended->err, ::testing::Not(HasSubstr("muster_")));
   }
+  for (const auto* line : {"exec \"$0\" token create shut >&-",
+                           "exec 3> >(:); wait $!; exec \"$0\" token create piped >&3"}) {
+    auto command = folder_.command({"-c", line, (test::binFolder() / "muster").string()});
+    command.program = "bash";
+    const auto ended = io::runBlocking(std::move(command));
+    ASSERT_TRUE(ended) << ended.error().str();
+    EXPECT_EQ(ended->code, kFailed) << line << ended->err;
+  }
   const auto listed = folder_.muster({"token", "list"});
   EXPECT_THAT(listed.out, ::testing::Not(HasSubstr("counts"))) << listed.out;
   EXPECT_EQ(folder_.muster({"token", "create", "ci"}).code, kOk) << "the name is free again";
