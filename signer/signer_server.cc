@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -294,6 +295,10 @@ Result<json> SignerServer::answer(const Asker& asker, const json& request) {
 
 Result<void> serveSigner(int listening, const SignerServerOptions& options) {
   io::ignoreBrokenPipes();
+  // Of two that share the socket one is too late: it must not wait for the next who asks.
+  const int flags = ::fcntl(listening, F_GETFL);
+  if (flags < 0 || ::fcntl(listening, F_SETFL, flags | O_NONBLOCK) != 0)
+    return fail(ErrorCode::Internal, "the descriptor is no listening socket");
   return SignerServer(listening, options).run();
 }
 
