@@ -172,8 +172,9 @@ Result<std::optional<PublicHalves>> install(const AdoptionRequest& request, cons
         fmt::format("the CA in {} is another one than nodes of {} trust, and nothing was "
                     "changed. If it is the site's: muster-signer adopt {} --replace",
                     request.folder.string(), request.state.string(), request.state.string()));
+  if (!request.replace) TRY_OK(makeWay(request, taken, own, said));  // it refuses, or nothing
   if (!taken.empty()) TRY_OK(tryKeys(request, taken, own));
-  TRY_OK(makeWay(request, taken, own, said));
+  if (request.replace) TRY_OK(makeWay(request, taken, own, said));
   for (const auto& [file, text] : taken) {
     if (const auto had = own.find(file); had != own.end() && had->second == text) continue;
     const auto path = request.folder / file;

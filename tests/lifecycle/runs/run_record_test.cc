@@ -29,7 +29,6 @@ TEST(RunRecord, keepsWhatEachKindWasAskedFor) {
   run.erase = {{"S1", "S2"}, "leaves the site", "e-1"};
   const auto read = runFromRecord(recordOf(run));
   ASSERT_TRUE(read) << read.error().str();
-  EXPECT_EQ(read->kind, RunKind::Erase);
   EXPECT_EQ(read->erase.disks, run.erase.disks);
   EXPECT_EQ(read->erase.reason, "leaves the site");
   EXPECT_EQ(read->erase.request, "e-1");
