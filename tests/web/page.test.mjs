@@ -267,10 +267,10 @@ describe("by keyboard alone", () => {
     await page.keyboard.press("Enter");
     await page.waitForSelector("main h1 >> text=gpu002");
     assert.equal(await page.evaluate(() => document.activeElement.tagName), "H1");
-    for (let i = 0; i < 12; ++i) {
-      await page.keyboard.press("Tab");
-      if (await page.evaluate(() => document.activeElement.textContent === "Quarantine…")) break;
-    }
+    await page.waitForSelector("button >> text=Quarantine…"); // drawn when the node is known
+    const isThere = () => page.evaluate(() => document.activeElement.textContent === "Quarantine…");
+    for (let i = 0; i < 12 && !(await isThere()); ++i) await page.keyboard.press("Tab");
+    assert.ok(await isThere());
     assert.ok(await page.evaluate(() => document.activeElement.matches(":focus-visible")));
     await page.keyboard.press("Enter");
     await page.waitForSelector("dialog[open]");
