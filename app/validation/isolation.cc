@@ -31,7 +31,9 @@ Result<void> requireNobodyAsked(const inventory::Cluster& cluster,
     if (named.empty() ? !cluster.profileOf(node).fabric.empty()
                       : std::ranges::find(named, node.name) != named.end())
       plan.actions.push_back(testOf(node.name));
-  return requireNoApprovals(cluster, plan, {}, now);
+  lifecycle::PlanImpact impact;
+  impact.actions = impact.subjects = plan.actions.size();
+  return requireNoApprovals(cluster, plan, impact, now);
 }
 
 }  // namespace
