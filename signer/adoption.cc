@@ -56,10 +56,9 @@ class WorksAs {
 using Files = std::map<std::string, Secret>;
 
 /// What is not there is not in the answer. Errors: Corrupt (a link, a device)
-Result<Files> readAll(const fs::path& folder, bool with_public) {
+Result<Files> readAll(const fs::path& folder) {
   Files out;
-  for (const auto& [file, is_private] : kMoved) {
-    if (!is_private && !with_public) continue;
+  for (const auto& [file, unused] : kMoved) {
     const auto path = folder / file;
     struct stat status{};
     if (::lstat(path.c_str(), &status) != 0) {
@@ -99,21 +98,32 @@ Result<void> makeFolder(const AdoptionRequest& request) {
               fmt::format("cannot make {}: {}", request.folder.string(), std::strerror(errno)));
 }
 
-/// The signer's own files that differ from those of the state folder.
-Result<void> makeWay(const AdoptionRequest& request, const Files& taken, const Files& own,
-                     std::vector<std::string>& said) {
-  for (const auto& [file, text] : taken) {
-    const auto had = own.find(file);
-    if (had == own.end() || had->second == text) continue;
+/// The files that the signer has otherwise than the state folder.
+std::vector<std::string> differing(const Files& taken, const Files& own) {
+  std::vector<std::string> out;
+  for (const auto& [file, text] : taken)
+    if (const auto had = own.find(file); had != own.end() && !(had->second == text))
+      out.push_back(file);
+  return out;
+}
+
+Result<void> requireSame(const AdoptionRequest& request, const Files& taken, const Files& own) {
+  const auto others = differing(taken, own);
+  if (others.empty()) return {};
+  return fail(
+      ErrorCode::Conflict,
+      fmt::format("{} and {} are different keys, and nothing was moved. The signer's are those "
+                  "of the site; if instead the state folder was restored from a backup: "
+                  "muster-signer adopt {} --replace. If not, somebody has put that file there: "
+                  "move it away",
+                  (request.state / others.front()).string(),
+                  (request.folder / others.front()).string(), request.state.string()));
+}
+
+Result<void> moveAside(const AdoptionRequest& request, const std::vector<std::string>& files,
+                       std::vector<std::string>& said) {
+  for (const auto& file : files) {
     const auto path = request.folder / file;
-    if (!request.replace)
-      return fail(
-          ErrorCode::Conflict,
-          fmt::format("{} and {} are different keys, and nothing was moved. The signer's are those "
-                      "of the site; if instead the state folder was restored from a backup: "
-                      "muster-signer adopt {} --replace. If not, somebody has put that file there: "
-                      "move it away",
-                      (request.state / file).string(), path.string(), request.state.string()));
     const auto aside = fmt::format("{}.before-{}", path.string(), std::time(nullptr));
     if (::rename(path.c_str(), aside.c_str()) != 0)
       return fail(ErrorCode::Unavailable,
@@ -156,7 +166,7 @@ Result<std::optional<PublicHalves>> install(const AdoptionRequest& request, cons
   TRY_OK(makeFolder(request));
   TRY(as, WorksAs::user(request.signer));
   (void)as;
-  TRY(own, readAll(request.folder, true));
+  TRY(own, readAll(request.folder));
   const bool has_private = own.contains("ca/ca.key") && own.contains("keys/signing.pem");
   if (taken.empty() && !has_private && !known.empty())
     return fail(ErrorCode::Conflict,
@@ -172,9 +182,9 @@ Result<std::optional<PublicHalves>> install(const AdoptionRequest& request, cons
         fmt::format("the CA in {} is another one than nodes of {} trust, and nothing was "
                     "changed. If it is the site's: muster-signer adopt {} --replace",
                     request.folder.string(), request.state.string(), request.state.string()));
-  if (!request.replace) TRY_OK(makeWay(request, taken, own, said));  // it refuses, or nothing
+  if (!request.replace) TRY_OK(requireSame(request, taken, own));
   if (!taken.empty()) TRY_OK(tryKeys(request, taken, own));
-  if (request.replace) TRY_OK(makeWay(request, taken, own, said));
+  TRY_OK(moveAside(request, differing(taken, own), said));
   for (const auto& [file, text] : taken) {
     if (const auto had = own.find(file); had != own.end() && had->second == text) continue;
     const auto path = request.folder / file;
@@ -202,7 +212,7 @@ Result<std::vector<std::string>> adoptKeys(const AdoptionRequest& request) {
     TRY(as, WorksAs::user(request.service));
     (void)as;
     TRY(noted, signerOf(request.state));
-    TRY(found, readAll(request.state, true));
+    TRY(found, readAll(request.state));
     if (!noted && found.contains("ca/ca.crt") && !found.contains("ca/ca.key"))
       return fail(ErrorCode::Corrupt,
                   fmt::format("{0}/ca.crt is there but {0}/ca.key is missing; restore it",
@@ -225,7 +235,7 @@ Result<std::vector<std::string>> adoptKeys(const AdoptionRequest& request) {
   (void)as;
   if (halves) TRY_OK(writePublicHalves(request.state, *halves));
   TRY_OK(noteSigner(request.state, request.socket));
-  TRY(now, readAll(request.state, true));
+  TRY(now, readAll(request.state));
   for (const auto& [file, is_private] : kMoved) {
     if (!taken.contains(file) || std::string_view(file) == "ca/ca.crt") continue;
     if (now.contains(file) && !(now.at(file) == taken.at(file)))
@@ -246,7 +256,7 @@ Result<std::vector<std::string>> adoptKeys(const AdoptionRequest& request) {
 }
 
 Result<std::map<std::string, Secret>> readSignerKeys(const fs::path& folder) {
-  return readAll(folder, true);
+  return readAll(folder);
 }
 
 }  // namespace muster::signer

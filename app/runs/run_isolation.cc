@@ -40,10 +40,7 @@ std::uint64_t seedOf(const Run& run) {
 /// Those that were named, or all of fabrics.
 Result<std::vector<NodeName>> nodesMeant(const RunWork& work, const Run& run) {
   if (!run.apply.nodes.empty()) return selectedNodes(work.cluster, run.apply.nodes);
-  std::vector<NodeName> out;
-  for (const auto& node : work.cluster.nodes)
-    if (!work.cluster.profileOf(node).fabric.empty()) out.push_back(node.name);
-  return out;
+  return nodesOfFabrics(work.cluster);
 }
 
 /// What is said of the run on its way, for who follows it.

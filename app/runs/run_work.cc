@@ -23,17 +23,7 @@ RunWork runWork(Controller& controller, lifecycle::RunStore& runs,
                 lifecycle::EffectiveCluster& live, MonitorListener& listener,
                 const Options& options, const std::optional<lab::LabHandle>& lab) {
   auto isolation = std::make_shared<const IsolationServices>(
-      IsolationServices{live.cluster(),
-                        controller.agents(),
-                        controller.store(),
-                        controller.measurements(),
-                        controller.clock(),
-                        [&controller](lifecycle::Subject subject) {
-                          return controller.observePool(std::move(subject));
-                        },
-                        routesOfSite(options, live.cluster(), lab),
-                        {},
-                        isolationFolder(options)});
+      isolationServices(controller, live.cluster(), options, lab, {}));
   return {live.cluster(),
           runs,
           controller.store(),

@@ -27,10 +27,8 @@ std::string logOf(const IsolationRequest& request) {
 Result<void> requireNobodyAsked(const inventory::Cluster& cluster,
                                 const std::vector<NodeName>& named, WallTime now) {
   lifecycle::Plan plan;
-  for (const auto& node : cluster.nodes)
-    if (named.empty() ? !cluster.profileOf(node).fabric.empty()
-                      : std::ranges::find(named, node.name) != named.end())
-      plan.actions.push_back(testOf(node.name));
+  for (const auto& node : named.empty() ? nodesOfFabrics(cluster) : named)
+    plan.actions.push_back(testOf(node));
   lifecycle::PlanImpact impact;
   impact.actions = impact.subjects = plan.actions.size();
   return requireNoApprovals(cluster, plan, impact, now);
@@ -45,18 +43,9 @@ Result<IsolationResult> isolateNodes(const Options& options, const IsolationRequ
   TRY(named, selectedNodes(session->cluster(), request.nodes));
   auto& controller = *session->controller;
   TRY_OK(requireNobodyAsked(session->cluster(), named, controller.clock().now()));
-  const IsolationServices services{
-      session->cluster(),
-      controller.agents(),
-      controller.store(),
-      controller.measurements(),
-      controller.clock(),
-      [&controller](lifecycle::Subject subject) {
-        return controller.observePool(std::move(subject));
-      },
-      routesOfSite(options, session->cluster(), session->lab),
-      [&progress](const std::string& text) { progress.onNotice(text); },
-      isolationFolder(options)};
+  const auto services =
+      isolationServices(controller, session->cluster(), options, session->lab,
+                        [&progress](const std::string& text) { progress.onNotice(text); });
   const auto log = logOf(request);
   TRY_OK(io::makeDirs(services.folder, kStateFolderMode));
   const auto alone = io::FileLock::take((services.folder / log).string() + ".lock");

@@ -27,16 +27,23 @@ Async<isolate::SiteRoutes> askedRoutes(const Options& options, std::optional<lab
 
 }  // namespace
 
-std::function<Async<isolate::SiteRoutes>(const isolate::Site&)> routesOfSite(
-    const Options& options, const inventory::Cluster& cluster,
-    const std::optional<lab::LabHandle>& lab) {
-  return [options, lab, &cluster](const isolate::Site& site) {
-    return askedRoutes(options, lab, cluster, site);
-  };
-}
-
-std::filesystem::path isolationFolder(const Options& options) {
-  return options.state / "validation";
+IsolationServices isolationServices(Controller& controller, const inventory::Cluster& cluster,
+                                    const Options& options,
+                                    const std::optional<lab::LabHandle>& lab,
+                                    std::function<void(const std::string&)> notice) {
+  return {cluster,
+          controller.agents(),
+          controller.store(),
+          controller.measurements(),
+          controller.clock(),
+          [&controller](lifecycle::Subject subject) {
+            return controller.observePool(std::move(subject));
+          },
+          [options, lab, &cluster](const isolate::Site& site) {
+            return askedRoutes(options, lab, cluster, site);
+          },
+          std::move(notice),
+          options.state / "validation"};
 }
 
 }  // namespace muster::app

@@ -8,10 +8,13 @@
 
 namespace muster::app {
 
-/// Asks the fabric that this host, or its twin, sits on. `cluster` is borrowed.
-std::function<Async<validate::isolate::SiteRoutes>(const validate::isolate::Site&)> routesOfSite(
-    const Options& options, const inventory::Cluster& cluster,
-    const std::optional<lab::LabHandle>& lab);
-std::filesystem::path isolationFolder(const Options& options);
+class Controller;
+
+/// Of a process that has the agents; the tables of switches are asked of the fabric that this host,
+/// or its twin, sits on. All are borrowed but the options.
+IsolationServices isolationServices(Controller& controller, const inventory::Cluster& cluster,
+                                    const Options& options,
+                                    const std::optional<lab::LabHandle>& lab,
+                                    std::function<void(const std::string&)> notice);
 
 }  // namespace muster::app

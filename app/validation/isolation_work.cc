@@ -34,6 +34,13 @@ std::string whyNotDisturb(const inventory::Cluster& cluster, const NodeName& nam
   return validate::whyNotDisturb(name, pool);
 }
 
+std::vector<NodeName> nodesOfFabrics(const inventory::Cluster& cluster) {
+  std::vector<NodeName> out;
+  for (const auto& node : cluster.nodes)
+    if (!cluster.profileOf(node).fabric.empty()) out.push_back(node.name);
+  return out;
+}
+
 lifecycle::Action testOf(const NodeName& node) {
   lifecycle::Action out;
   out.facet = {lifecycle::Subject(node), FacetName(std::string(kIsolationFacet))};
@@ -88,9 +95,7 @@ Async<std::set<NodeName>> connectedNodes(const IsolationServices& services,
 /// why.
 Async<std::vector<NodeName>> disturbableNodes(const IsolationServices& services,
                                               std::vector<NodeName> named, bool may_leave_out) {
-  if (named.empty())
-    for (const auto& node : services.cluster.nodes)
-      if (!services.cluster.profileOf(node).fabric.empty()) named.push_back(node.name);
+  if (named.empty()) named = nodesOfFabrics(services.cluster);
   CO_TRY(there, co_await connectedNodes(services, named));
   CO_TRY(claims, services.store.claims());
   std::vector<NodeName> out;

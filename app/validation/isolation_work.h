@@ -36,6 +36,8 @@ struct IsolationWish {
   std::string run_id = "isolate";  ///< begins the ids of its tasks; empty: a new one
 };
 
+/// Whom it is about where none is named: the nodes of all fabrics, as the inventory has them.
+std::vector<NodeName> nodesOfFabrics(const inventory::Cluster& cluster);
 /// What an isolation does to a node, as an action of a plan, so that who must agree can be asked.
 lifecycle::Action testOf(const NodeName& node);
 /// Why a test must not disturb the node now, by its place in its pool; empty: it may.
