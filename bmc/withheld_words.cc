@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bmc/withheld_words.h"
 
+#include "base/io/http.h"
 #include "base/json_output.h"
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -50,15 +50,6 @@ void cutOut(std::string& text, std::string_view secret) {
     text.replace(at, secret.size(), kCut);
 }
 
-std::string inUrl(std::string_view text) {
-  std::string out;
-  for (const char c : text)
-    out += isOfWord(c) || std::string_view("-._~").contains(c)
-               ? std::string(1, c)
-               : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  return out;
-}
-
 std::string inJson(const std::string& text) {
   const auto quoted = jsonText(json(text));
   return quoted.substr(1, quoted.size() - 2);
@@ -77,7 +68,7 @@ void WithheldWords::keep(std::string spelling) {
 void WithheldWords::add(const Secret& password) {
   keep(password.reveal());
   keep(inJson(password.reveal()));
-  keep(inUrl(password.reveal()));
+  keep(io::percentEncode(password.reveal()));
 }
 
 void WithheldWords::addToken(std::string_view token) {
