@@ -88,7 +88,7 @@ check 'keys are as they were' cmp /sums.before /sums.again
 check 'purge' apt-get purge -y -qq muster
 cp /said /purge.said
 check 'leaves the state' sh -c '[ -s /var/lib/muster/muster.db ] && [ -s /etc/muster/secrets/bmc ]'
-check 'and says so' grep -q 'was kept' /purge.said
+check 'and says so' grep -q 'were kept' /purge.said
 check 'no unit of it runs' sh -c '! systemctl list-units --plain --no-legend "muster*" | grep -q running'
 journalctl --no-pager | tail -60 >/journal.all
 echo PROBE-DONE
