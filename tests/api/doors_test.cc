@@ -15,6 +15,7 @@ namespace {
 
 using test::ClientPki;
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 class Certificates : public ApiSite {
@@ -218,8 +219,8 @@ TEST_F(Certificates, areAskedForByTheNamesOfTheAuthority) {
   for (const auto* version : {"-tls1_2", "-tls1_3"}) {
     const auto said = client(fmt::format("{} {}", version, identity));
     EXPECT_THAT(said, AllOf(HasSubstr("Acceptable client certificate CA names"),
-                            HasSubstr("CN = Clients of hall-2"), HasSubstr("HTTP/1.1 200 OK"),
-                            HasSubstr("cert:anna")))
+                            ContainsRegex("CN ?= ?Clients of hall-2"),  // by OpenSSL's release
+                            HasSubstr("HTTP/1.1 200 OK"), HasSubstr("cert:anna")))
         << version;
     EXPECT_THAT(client(version), HasSubstr("HTTP/1.1 401"));
   }

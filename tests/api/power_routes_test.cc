@@ -4,6 +4,7 @@
 #include "tests/api/api_site.h"
 #include "tests/cli/emulated_bmc.h"
 
+#include <future>
 #include <thread>
 
 namespace muster::api {
@@ -220,10 +221,20 @@ TEST_F(ApiPower, aBmcThatDoesNotAnswerIsSaid) {
   bmc_.goDark();
   start();
   ASSERT_EQ(post("/nodes/gpu001/power", order("off")).status, 202);
-  EXPECT_EQ(post("/nodes/gpu001/power", order("off")).status, 409) << "it is asked already";
   const auto said = outcome();
   EXPECT_EQ(said.json["state"], "failed") << said.body;
   EXPECT_NE(said.json["text"], "");
+}
+
+TEST_F(ApiPower, oneOrderAtATimeIsGivenToABmc) {
+  std::promise<void> has_asked_twice;
+  bmc_.rewrite([may_answer = has_asked_twice.get_future().share()](
+                   const std::string&, io::ServerResponse&) { may_answer.wait(); });
+  start();
+  ASSERT_EQ(post("/nodes/gpu001/power", order("off")).status, 202);
+  EXPECT_EQ(post("/nodes/gpu001/power", order("off")).status, 409) << "it is asked already";
+  has_asked_twice.set_value();
+  EXPECT_EQ(outcome().json["state"], "done");
 }
 
 }  // namespace
