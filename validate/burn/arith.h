@@ -7,10 +7,15 @@
 
 #include <cstdint>
 
-#if defined(__CUDACC__)
+#if defined(__HIP__)  // clang's own words, without ROCm's headers
+#define MUSTER_HD __attribute__((host)) __attribute__((device))
+#define MUSTER_COPY_BYTES __builtin_memcpy
+#elif defined(__CUDACC__)
 #define MUSTER_HD __host__ __device__
+#define MUSTER_COPY_BYTES memcpy
 #else
 #define MUSTER_HD
+#define MUSTER_COPY_BYTES __builtin_memcpy
 #endif
 
 namespace muster::burn {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the burn engine asks of hardware: products, memory steps, copies, a look at the sensors. One
-// implementation for the host's processors (cpu/), one for NVIDIA GPUs (cuda/), a scripted one in
-// the tests. The engine decides; a device only does, counts and times.
+// implementation for the host's processors (cpu/), one for GPUs (gpu/) over CUDA (cuda/) or HIP
+// (hip/), a scripted one in the tests. The engine decides; a device only does, counts and times.
 #pragma once
 
 #include "base/result.h"
 #include "validate/burn/arith.h"
 #include "validate/burn/device_types.h"
+#include "validate/burn/telemetry.h"
 
 #include <chrono>
 #include <memory>
@@ -17,8 +18,8 @@
 
 namespace muster::burn {
 
-/// What exactness allows of a number format. Source of the widths: IEEE 754, OCP FP8 (E4M3), CUDA's
-/// documentation of TF32 and BF16.
+/// What exactness allows of a number format. Source of the widths: IEEE 754, OCP FP8 (E4M3, E5M2),
+/// CUDA's documentation of TF32 and BF16.
 struct DtypeRow {
   Dtype dtype;
   const char* name;
@@ -46,7 +47,10 @@ struct GemmPlan {
 };
 
 struct BadTile {
-  int unit = 0;  ///< core or lane that checked it
+  int unit = 0;  ///< core, SM or CU that checked it
+  /// A core multiplies what it checks; which unit of a GPU a library multiplies on it does not
+  /// tell.
+  bool multiplied_there = true;
   int tile = 0;  ///< row-major
   std::uint64_t product = 0;
   std::uint32_t odd_values = 0;  ///< that are no integer at all: NaN, infinity, fraction
@@ -118,15 +122,6 @@ struct UnitResult {
   std::uint64_t products = 0, wrong = 0;
 };
 
-/// One look at the sensors. What is not offered stays nullopt, which no evaluation takes for good.
-struct Telemetry {
-  double at_seconds = 0;
-  std::optional<double> watts, limit_watts, clock_mhz, temperature_c;
-  std::optional<std::uint64_t> throttle_power_ns, throttle_thermal_ns, throttle_hardware_ns,
-      throttle_reasons;
-  std::optional<std::uint64_t> ecc_corrected, ecc_uncorrected;
-};
-
 enum class FaultKind { OutputBit, InputBit, NotANumber, MemoryBit, CopyBit, SlowKernel };
 /// How often a device with FaultKind::SlowKernel does each product: far beyond what other work on
 /// the machine does to a rate.
@@ -141,7 +136,7 @@ struct Fault {
 };
 
 struct Identity {
-  std::string kind;                  ///< "cpu" or "cuda"
+  std::string kind;                  ///< "cpu", "cuda" or "hip"
   std::string model, serial, place;  ///< place: PCI address, or "host"
   int units = 0;                     ///< cores or SMs
   std::string library = {};  ///< that multiplies, with its version: the bits of its results are

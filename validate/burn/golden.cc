@@ -25,6 +25,7 @@ constexpr std::array kDtypes{
     DtypeRow{Dtype::Bf16, "bf16", 8, 31, 16384, 0x1p-24},
     DtypeRow{Dtype::Fp16, "fp16", 11, 31, 16384, 0x1p-24},
     DtypeRow{Dtype::Fp8, "fp8", 4, 2, 16384, 0x1p-13},
+    DtypeRow{Dtype::Fp8E5m2, "fp8e5m2", 3, 2, 16384, 0x1p-13},
     DtypeRow{Dtype::Int8, "int8", 7, 127, 16384, 0},
 };
 constexpr double kSigmas = 10;

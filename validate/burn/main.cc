@@ -31,7 +31,9 @@ struct Words {
 };
 
 void declare(CLI::App& app, Words& words) {
-  app.add_option("--backend", words.backend, "cpu or cuda")->capture_default_str();
+  app.add_option("--backend", words.backend,
+                 "cpu, cuda, hip, or gpu: cuda or hip, by who made the GPUs")
+      ->capture_default_str();
   app.add_option("--stage", words.stages,
                  "gemm, memory, copy, units, power; default: all but power")
       ->delimiter(',');

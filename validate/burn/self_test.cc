@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/burn/self_test.h"
 
-#include "validate/burn/float_formats.h"
 #include "validate/burn/golden.h"
+#include "validate/burn/gpu/float_formats.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
@@ -90,11 +92,11 @@ class Tester {
         tile.begin());
     const std::uint64_t index =
         at / kTile * kN + at % kTile;  // a sum that is not zero: the sign of a zero is no value
-    const int width = cuda::bytesOf(cuda::outputOf(dtype)) * 8;
+    const int width = gpu::bytesOf(gpu::outputOf(dtype)) * 8;
     for (const int bit : bits(width))
       expectFail(fmt::format("{} output bit {}", name, bit), {FaultKind::OutputBit, index, bit},
                  {StageKind::Gemm, dtype});
-    for (const int bit : bits(operandBits(dtype)))
+    for (const int bit : bits(gpu::bytesOf(gpu::encodingOf(dtype, true, gpu::Float8::Ocp)) * 8))
       expectFail(fmt::format("{} input bit {}", name, bit), {FaultKind::InputBit, 77, bit},
                  {StageKind::Gemm, dtype});
     if (rowOf(dtype).unit_roundoff == 0) return;
@@ -130,28 +132,10 @@ class Tester {
     if (width == 64)
       return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) ^ 1ULL << bit);
     if (width == 16)
-      return cuda::decodeHalf(cuda::encodeFloat(cuda::kHalf, static_cast<float>(value)) ^
-                              1u << bit);
+      return gpu::decodeHalf(gpu::encodeFloat(gpu::kHalf, static_cast<float>(value)) ^ 1u << bit);
     return std::bit_cast<float>(std::bit_cast<std::uint32_t>(static_cast<float>(value)) ^
                                 1u << bit);
   }
-  static int operandBits(Dtype dtype) {
-    switch (dtype) {
-      case Dtype::Fp64:
-        return 64;
-      case Dtype::Fp32:
-      case Dtype::Tf32:
-        return 32;
-      case Dtype::Bf16:
-      case Dtype::Fp16:
-        return 16;
-      case Dtype::Fp8:
-      case Dtype::Int8:
-        return 8;
-    }
-    return 8;
-  }
-
   /// The first product is right, what a pulse computes is not: no sum tells, every bit does.
   void pulse() {
     for (const auto dtype : device_.dtypes()) {

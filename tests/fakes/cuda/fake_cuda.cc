@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/fakes/cuda/fake_cuda.h"
 
-#include "validate/burn/float_formats.h"
+#include "tests/fakes/gpu/fake_units.h"
+#include "tests/fakes/gpu/narrow_floats.h"
 
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
@@ -13,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 // Opaque to users, so ours to fill.
 struct CUstream_st {};
@@ -23,7 +25,7 @@ struct CUevent_st {
 namespace {
 
 using muster::test::fakeCuda;
-namespace burn = muster::burn;
+namespace narrow = muster::test::narrow;
 
 /// Ranks of a collective are threads.
 std::mutex& books() {
@@ -61,17 +63,6 @@ void drop(void* handle) {
   delete static_cast<T*>(handle);
 }
 
-/// The value of a format's bits, by its definition.
-double decode(burn::cuda::FloatFormat format, std::uint32_t bits) {
-  const auto mantissa = bits & ((1u << format.mantissa_bits) - 1),
-             exponent = bits >> format.mantissa_bits & ((1u << format.exponent_bits) - 1);
-  const bool negative = bits >> (format.mantissa_bits + format.exponent_bits) & 1;
-  const double value = exponent ? std::ldexp(1 + std::ldexp(mantissa, -format.mantissa_bits),
-                                             static_cast<int>(exponent) - format.bias)
-                                : std::ldexp(mantissa, 1 - format.bias - format.mantissa_bits);
-  return negative ? -value : value;
-}
-
 double valueAt(cudaDataType type, const void* from, std::uint64_t index) {
   switch (type) {
     case CUDA_R_64F:
@@ -79,11 +70,13 @@ double valueAt(cudaDataType type, const void* from, std::uint64_t index) {
     case CUDA_R_32F:
       return static_cast<const float*>(from)[index];
     case CUDA_R_16F:
-      return decode(burn::cuda::kHalf, static_cast<const std::uint16_t*>(from)[index]);
+      return narrow::half(static_cast<const std::uint16_t*>(from)[index]);
     case CUDA_R_16BF:
-      return decode(burn::cuda::kBrain, static_cast<const std::uint16_t*>(from)[index]);
+      return narrow::brain(static_cast<const std::uint16_t*>(from)[index]);
     case CUDA_R_8F_E4M3:
-      return decode(burn::cuda::kE4m3, static_cast<const std::uint8_t*>(from)[index]);
+      return narrow::e4m3(static_cast<const std::uint8_t*>(from)[index]);
+    case CUDA_R_8F_E5M2:
+      return narrow::e5m2(static_cast<const std::uint8_t*>(from)[index]);
     case CUDA_R_8I:
       return static_cast<const std::int8_t*>(from)[index];
     default:

@@ -8,8 +8,6 @@
 
 namespace muster::test {
 
-inline constexpr int kFakeUnits = 4;  ///< SMs of each GPU
-
 struct FakeCuda {
   int gpus = 1;
   std::uint64_t free_bytes = 64u << 20;  ///< what cudaMalloc gives in all
