@@ -18,8 +18,8 @@
 
 namespace muster::burn {
 
-/// What exactness allows of a number format. Source of the widths: IEEE 754, OCP FP8 (E4M3, E5M2),
-/// CUDA's documentation of TF32 and BF16.
+/// What exactness allows of a number format. Source of the widths: IEEE 754, OCP FP8 (E4M3, E5M2)
+/// and MX (E8M0, E2M1), CUDA's documentation of TF32 and BF16.
 struct DtypeRow {
   Dtype dtype;
   const char* name;
@@ -28,6 +28,7 @@ struct DtypeRow {
                                ///< exact in the accumulator
   int max_n;
   double unit_roundoff;  ///< of the accumulator; 0: integers
+  int scale_block = 0;   ///< values along k that share a scale; 0: no scales
 };
 const DtypeRow& rowOf(Dtype dtype);
 Result<Dtype> parseDtype(std::string_view name);
@@ -93,6 +94,7 @@ struct MemoryStep {
 };
 struct BadWord {
   std::uint64_t offset_bytes = 0, expected = 0, seen = 0;
+  int unit = -1;  ///< SM, CU or core that read it; -1: not known
 };
 struct StepResult {
   std::uint64_t bytes_moved = 0;  ///< read plus written
@@ -116,13 +118,29 @@ struct CopyRound {
   std::uint64_t first_bad_offset = 0;
 };
 
+/// Patterns in a cache that every unit has for itself.
+struct CacheRound {
+  std::uint64_t words = 0, wrong_words = 0;  ///< words that were read
+  int units = 0;                             ///< that read some
+  std::vector<BadWord> first;                ///< offsets within the unit's part
+};
+
 /// What a part of the device (an SM, a core) answered to a small product of its own.
 struct UnitResult {
   int unit = 0;
   std::uint64_t products = 0, wrong = 0;
 };
 
-enum class FaultKind { OutputBit, InputBit, NotANumber, MemoryBit, CopyBit, SlowKernel };
+enum class FaultKind {
+  OutputBit,
+  InputBit,
+  ScaleBit,
+  NotANumber,
+  MemoryBit,
+  CopyBit,
+  CacheBit,
+  SlowKernel
+};
 /// How often a device with FaultKind::SlowKernel does each product: far beyond what other work on
 /// the machine does to a rate.
 inline constexpr int kSlowKernelTimes = 16;
@@ -158,6 +176,13 @@ class Device {
   virtual Result<CopyRound> copy(const std::string& route, std::uint64_t bytes,
                                  std::uint64_t seed) = 0;
   virtual Result<std::vector<UnitResult>> probeUnits(std::uint64_t seed) = 0;
+  /// Caches that each unit has for itself and that can be told apart: "shared memory", "L1".
+  virtual std::vector<std::string> unitCaches() const { return {}; }
+  virtual Result<CacheRound> probeUnitCache(const std::string& cache, std::uint64_t) {
+    return fail(ErrorCode::InvalidInput, "this device has no cache " + cache);
+  }
+  /// The last cache before the memory; 0: not told.
+  virtual std::uint64_t lastCacheBytes() const { return 0; }
   virtual Telemetry sample() = 0;
   /// From now on; nullopt ends it. Only the self-test asks.
   virtual void inject(std::optional<Fault> fault) = 0;

@@ -39,6 +39,11 @@ class Tester {
       expectFail(fmt::format("copy bit {}", bit),
                  {FaultKind::CopyBit, 99 + static_cast<std::uint64_t>(bit) * 1031, bit},
                  {StageKind::Copy});
+    if (!device_.unitCaches().empty())
+      for (const int bit : bits(64))
+        expectFail(fmt::format("cache bit {}", bit),
+                   {FaultKind::CacheBit, 77 + static_cast<std::uint64_t>(bit), bit},
+                   {StageKind::Caches});
     pulse();
     slow();
     return std::move(result_);
@@ -99,6 +104,10 @@ class Tester {
     for (const int bit : bits(gpu::bytesOf(gpu::encodingOf(dtype, true, gpu::Float8::Ocp)) * 8))
       expectFail(fmt::format("{} input bit {}", name, bit), {FaultKind::InputBit, 77, bit},
                  {StageKind::Gemm, dtype});
+    if (rowOf(dtype).scale_block)
+      for (const int bit : bits(8))
+        expectFail(fmt::format("{} scale bit {}", name, bit), {FaultKind::ScaleBit, 9, bit},
+                   {StageKind::Gemm, dtype});
     if (rowOf(dtype).unit_roundoff == 0) return;
     expectFail(fmt::format("{} not a number", name), {FaultKind::NotANumber, index, 0},
                {StageKind::Gemm, dtype});
@@ -114,9 +123,10 @@ class Tester {
     const auto& row = rowOf(dtype);
     double value = 0;
     for (int k = 0; k < kN; ++k)
-      value +=
-          randomOperand(streamA(plan.seed), static_cast<std::uint64_t>(k), row.significant_bits) *
-          randomOperand(streamB(plan.seed), static_cast<std::uint64_t>(k), row.significant_bits);
+      value += scaledRandom(streamA(plan.seed), static_cast<std::uint64_t>(k), row.significant_bits,
+                            row.scale_block) *
+               scaledRandom(streamB(plan.seed), static_cast<std::uint64_t>(k), row.significant_bits,
+                            row.scale_block);
     for (const int bit : bits(width)) {
       const Fault fault{FaultKind::OutputBit, 0, bit};
       if (std::abs(flipped(value, width, bit) - value) > 2 * sideTolerance(plan) ||

@@ -15,6 +15,13 @@ void countWrongOperands(cudaStream_t, gpu::Encoding encoding, gpu::OperandRule r
                         const void* from, std::uint64_t count, unsigned long long* wrong) {
   host::countWrongOperands(encoding, rule, from, count, wrong);
 }
+void fillScales(cudaStream_t, const gpu::ScaleRule& rule, std::uint8_t* to) {
+  host::fillScales(rule, to);
+}
+void countWrongScales(cudaStream_t, const gpu::ScaleRule& rule, const std::uint8_t* from,
+                      unsigned long long* wrong) {
+  host::countWrongScales(rule, from, wrong);
+}
 void fillWeights(cudaStream_t, std::uint64_t seed, std::uint64_t* to, int count) {
   host::fillWeights(seed, to, count);
 }
@@ -37,6 +44,13 @@ void blockCrcs(cudaStream_t, const std::uint64_t* words, std::uint64_t count, st
 }
 void probeUnits(cudaStream_t, std::uint64_t, int blocks, gpu::UnitReport* report) {
   host::probeUnits(blocks, report);
+}
+void probeShared(cudaStream_t, const gpu::CacheProbe& probe, int blocks, gpu::CacheReport* report) {
+  host::probeCache(probe, blocks, report);
+}
+void probeL1(cudaStream_t, const gpu::CacheProbe& probe, int blocks, std::uint64_t*,
+             gpu::CacheReport* report) {
+  host::probeCache(probe, blocks, report);
 }
 void flipBit(cudaStream_t, void* at, int bytes, int bit) { host::flipBit(at, bytes, bit); }
 void setNan(cudaStream_t, void* at, int bytes) { host::setNan(at, bytes); }

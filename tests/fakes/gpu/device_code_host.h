@@ -47,6 +47,12 @@ T addTo(T* sum, T value) {
 }
 inline int thisUnit() { return t_here.block % 4; }
 
+/// What the launch gave to the block beside its own.
+inline std::uint64_t* sharedWords() {
+  static std::vector<std::uint64_t> words(8192);
+  return words.data();
+}
+
 using HalfBits = std::uint16_t;
 inline void multiplyByMatrixUnit(const HalfBits* a, const HalfBits* b, float* c) {
   for (int i = threadIndex(); i < kEdge * kEdge; i += kLanes) {

@@ -46,12 +46,26 @@ Sum sumOf(const Output& out, int tile) {
 }  // namespace
 
 void fillOperands(Encoding encoding, OperandRule rule, void* to, std::uint64_t count) {
-  for (std::uint64_t i = 0; i < count; ++i) store(encoding, to, i, encode(encoding, rule.at(i)));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto bits = encode(encoding, rule.element(i));
+    if (encoding != Encoding::E2m1) {
+      store(encoding, to, i, bits);
+      continue;
+    }
+    auto& two = static_cast<std::uint8_t*>(to)[i / 2];
+    two = static_cast<std::uint8_t>(i % 2 ? two | bits << 4 : bits);
+  }
 }
 void countWrongOperands(Encoding encoding, OperandRule rule, const void* from, std::uint64_t count,
                         unsigned long long* wrong) {
   for (std::uint64_t i = 0; i < count; ++i)
-    *wrong += load(encoding, from, i) != encode(encoding, rule.at(i));
+    *wrong += load(encoding, from, i) != encode(encoding, rule.element(i));
+}
+void fillScales(const ScaleRule& rule, std::uint8_t* to) {
+  for (std::uint64_t i = 0; i < rule.count(); ++i) to[rule.place(i)] = rule.at(i);
+}
+void countWrongScales(const ScaleRule& rule, const std::uint8_t* from, unsigned long long* wrong) {
+  for (std::uint64_t i = 0; i < rule.count(); ++i) *wrong += from[rule.place(i)] != rule.at(i);
 }
 void fillWeights(std::uint64_t seed, std::uint64_t* to, int count) {
   for (int i = 0; i < count; ++i) to[i] = weight(seed, static_cast<std::uint64_t>(i));
@@ -97,7 +111,8 @@ void walkMemory(const Walk& walk, std::uint64_t* words, std::uint64_t count, std
     const auto expected = patternWord(walk.read.pattern, walk.read.inverse, at, seed);
     if (walk.reads && words[at] != expected) {
       const auto place = report->wrong++;
-      if (place < kFirstBad) report->first[place] = {at, expected, words[at]};
+      if (place < kFirstBad)
+        report->first[place] = {at, expected, words[at], static_cast<int>(at % kFakeUnits)};
     }
     if (walk.writes) words[at] = patternWord(walk.write.pattern, walk.write.inverse, at, seed);
   }
@@ -109,6 +124,14 @@ void blockCrcs(const std::uint64_t* words, std::uint64_t count, std::uint32_t* c
 }
 void probeUnits(int blocks, UnitReport* report) {
   for (int block = 0; block < blocks; ++block) ++report->products[block % kFakeUnits];
+}
+void probeCache(const CacheProbe& probe, int blocks, CacheReport* report) {
+  for (int block = 0; block < blocks; ++block)
+    report->words[block % kFakeUnits] += static_cast<unsigned>(probe.words);
+  if (probe.fault_word < 0) return;
+  const auto index = static_cast<unsigned long long>(probe.fault_word % probe.words);
+  report->bad.first[0] = {index, 0, 1ULL << probe.fault_bit, 0};
+  report->bad.wrong = 1;
 }
 void flipBit(void* at, int bytes, int bit) {
   bit %= bytes * 8;

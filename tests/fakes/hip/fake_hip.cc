@@ -136,6 +136,11 @@ bool runKernel(const std::string& name, const Arguments& a, unsigned blocks_laun
   else if (name == "count_wrong_operands")
     kernels::countWrongOperands(a.at<gpu::Encoding>(0), a.at<gpu::OperandRule>(1),
                                 a.at<const void*>(2), a.at<std::uint64_t>(3), a.at<Wrong>(4));
+  else if (name == "fill_scales")
+    kernels::fillScales(a.at<gpu::ScaleRule>(0), a.at<std::uint8_t*>(1));
+  else if (name == "count_wrong_scales")
+    kernels::countWrongScales(a.at<gpu::ScaleRule>(0), a.at<const std::uint8_t*>(1),
+                              a.at<Wrong>(2));
   else if (name == "fill_weights")
     kernels::fillWeights(a.at<std::uint64_t>(0), a.at<Words>(1), a.at<int>(2));
   else if (name == "tile_sums")
@@ -149,6 +154,12 @@ bool runKernel(const std::string& name, const Arguments& a, unsigned blocks_laun
     kernels::blockCrcs(a.at<Words>(0), a.at<std::uint64_t>(1), a.at<std::uint32_t*>(2));
   else if (name == "probe_units")
     kernels::probeUnits(static_cast<int>(blocks_launched), a.at<gpu::UnitReport*>(1));
+  else if (name == "probe_shared")
+    kernels::probeCache(a.at<gpu::CacheProbe>(0), static_cast<int>(blocks_launched),
+                        a.at<gpu::CacheReport*>(1));
+  else if (name == "probe_l1")
+    kernels::probeCache(a.at<gpu::CacheProbe>(0), static_cast<int>(blocks_launched),
+                        a.at<gpu::CacheReport*>(2));
   else if (name == "flip_bit")
     kernels::flipBit(a.at<void*>(0), a.at<int>(1), a.at<int>(2));
   else if (name == "set_nan")
@@ -191,6 +202,10 @@ int hipGetDevicePropertiesR0600(void* properties, int) {
   std::strcpy(bytes, "AMD Instinct MI300X");
   const int units = muster::test::kFakeUnits;
   std::memcpy(bytes + 388, &units, sizeof units);
+  const std::size_t shared = 64 << 10;
+  std::memcpy(bytes + 296, &shared, sizeof shared);
+  const int l2 = 2 << 20;
+  std::memcpy(bytes + 616, &l2, sizeof l2);
   std::strcpy(bytes + 1160, fakeHip().architecture.c_str());
   return kSuccess;
 }

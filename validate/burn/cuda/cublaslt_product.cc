@@ -20,6 +20,8 @@ using Preference = std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreferenc
                                    Freed<cublasLtMatmulPreferenceDestroy>>;
 using Workspace = std::unique_ptr<void, Freed<cudaFree>>;
 
+constexpr auto kFp4 = static_cast<cudaDataType_t>(33);  ///< CUDA_R_4F_E2M1 of CUDA 12.8
+
 /// Source: cuBLASLt's table of supported types for cublasLtMatmul (operands TN, as FP8 and INT8
 /// need). FP32 pedantic: by FP32 units, never by tensor cores.
 struct TypeRow {
@@ -38,6 +40,9 @@ constexpr std::array kTypes{
     TypeRow{Dtype::Fp8, CUDA_R_8F_E4M3, CUDA_R_8F_E4M3, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F},
     TypeRow{Dtype::Fp8E5m2, CUDA_R_8F_E5M2, CUDA_R_8F_E4M3, CUDA_R_16F, CUDA_R_32F,
             CUBLAS_COMPUTE_32F},
+    TypeRow{Dtype::Mxfp8, CUDA_R_8F_E4M3, CUDA_R_8F_E4M3, CUDA_R_16F, CUDA_R_32F,
+            CUBLAS_COMPUTE_32F},
+    TypeRow{Dtype::Nvfp4, kFp4, kFp4, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F},
     TypeRow{Dtype::Int8, CUDA_R_8I, CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I},
 };
 
@@ -91,7 +96,23 @@ class CublasLtProduct final : public gpu::Product {
     void* workspace = nullptr;
     TRY_OK(ok(cudaMalloc(&workspace, kWorkspaceBytes), "cudaMalloc"));
     workspace_.reset(workspace);
+    if (rowOf(dtype_).scale_block) return {};  // what is offered follows from the scales
     return ask();
+  }
+
+  Result<void> setScales(const void* a, const void* b) override {
+#if CUBLAS_VERSION >= 120800
+    const auto mode = dtype_ == Dtype::Mxfp8 ? CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0
+                                             : CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3;
+    TRY_OK(set(desc_, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, mode));
+    TRY_OK(set(desc_, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, mode));
+    TRY_OK(set(desc_, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, a));
+    TRY_OK(set(desc_, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, b));
+    return ask();
+#else
+    (void)a, (void)b;
+    return fail(ErrorCode::Internal, "built with a cuBLAS older than 12.8: it has no scales");
+#endif
   }
 
   int algorithms() const override { return static_cast<int>(offered_.size()); }

@@ -8,6 +8,9 @@
 
 namespace muster::burn::cuda {
 
+/// Scales of blocks came with cuBLAS 12.8.
+inline constexpr bool kHasScales = CUBLAS_VERSION >= 120800;
+
 /// Errors: Internal when the library has no algorithm for this format; Unavailable (memory)
 Result<std::unique_ptr<gpu::Product>> makeCublasLtProduct(cublasLtHandle_t handle, Dtype dtype,
                                                           int n);

@@ -15,7 +15,7 @@ namespace {
 
 using gpu::StreamHandle;
 
-constexpr int kHopper = 9;
+constexpr int kHopper = 9, kBlackwell = 10;
 
 class CudaKernels final : public gpu::Kernels {
  public:
@@ -28,6 +28,14 @@ class CudaKernels final : public gpu::Kernels {
                                   unsigned long long* wrong) override {
     return cuda::countWrongOperands(own(stream), encoding, rule, from, count, wrong),
            launched("countWrongOperands");
+  }
+  Result<void> fillScales(StreamHandle stream, const gpu::ScaleRule& rule,
+                          std::uint8_t* to) override {
+    return cuda::fillScales(own(stream), rule, to), launched("fillScales");
+  }
+  Result<void> countWrongScales(StreamHandle stream, const gpu::ScaleRule& rule,
+                                const std::uint8_t* from, unsigned long long* wrong) override {
+    return cuda::countWrongScales(own(stream), rule, from, wrong), launched("countWrongScales");
   }
   Result<void> fillWeights(StreamHandle stream, std::uint64_t seed, std::uint64_t* to,
                            int count) override {
@@ -57,6 +65,14 @@ class CudaKernels final : public gpu::Kernels {
                           gpu::UnitReport* report) override {
     return cuda::probeUnits(own(stream), seed, blocks, report), launched("probeUnits");
   }
+  Result<void> probeShared(StreamHandle stream, const gpu::CacheProbe& probe, int blocks,
+                           gpu::CacheReport* report) override {
+    return cuda::probeShared(own(stream), probe, blocks, report), launched("probeShared");
+  }
+  Result<void> probeL1(StreamHandle stream, const gpu::CacheProbe& probe, int blocks,
+                       std::uint64_t* to, gpu::CacheReport* report) override {
+    return cuda::probeL1(own(stream), probe, blocks, to, report), launched("probeL1");
+  }
   Result<void> flipBit(StreamHandle stream, void* at, int bytes, int bit) override {
     return cuda::flipBit(own(stream), at, bytes, bit), launched("flipBit");
   }
@@ -82,9 +98,13 @@ class CudaBackend final : public CudaCalls<gpu::Backend> {
     gpu::GpuFacts facts;
     facts.model = properties.name, facts.serial = gpu->board.serial(), facts.pci = pci;
     facts.units = properties.multiProcessorCount;
+    facts.shared_bytes = static_cast<int>(properties.sharedMemPerBlockOptin);
+    facts.last_cache_bytes = static_cast<std::uint64_t>(properties.l2CacheSize);
     facts.dtypes = {Dtype::Bf16, Dtype::Fp16, Dtype::Tf32, Dtype::Fp32, Dtype::Int8, Dtype::Fp64};
     if (properties.major >= kHopper)  // 8.9 has it too, but not in a datacentre's GPU
       facts.dtypes.insert(facts.dtypes.end(), {Dtype::Fp8, Dtype::Fp8E5m2});
+    if (properties.major >= kBlackwell && kHasScales)
+      facts.dtypes.insert(facts.dtypes.end(), {Dtype::Mxfp8, Dtype::Nvfp4});
     facts.library = fmt::format("cuBLASLt {}", cublasLtGetVersion());
     return facts;
   }

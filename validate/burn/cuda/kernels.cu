@@ -15,6 +15,11 @@ GPU_KERNEL countWrongOperandsKernel(Encoding encoding, OperandRule rule, const v
                                     std::uint64_t count, unsigned long long* wrong) {
   countWrongOperandsBody(encoding, rule, from, count, wrong);
 }
+GPU_KERNEL fillScalesKernel(ScaleRule rule, std::uint8_t* to) { fillScalesBody(rule, to); }
+GPU_KERNEL countWrongScalesKernel(ScaleRule rule, const std::uint8_t* from,
+                                  unsigned long long* wrong) {
+  countWrongScalesBody(rule, from, wrong);
+}
 GPU_KERNEL fillWeightsKernel(std::uint64_t seed, std::uint64_t* to, int count) {
   fillWeightsBody(seed, to, count);
 }
@@ -35,6 +40,12 @@ GPU_KERNEL blockCrcsKernel(const std::uint64_t* words, std::uint64_t count, std:
   blockCrcsBody(words, count, crcs);
 }
 GPU_KERNEL probeKernel(std::uint64_t seed, UnitReport* report) { probeBody(seed, report); }
+GPU_KERNEL probeSharedKernel(CacheProbe probe, CacheReport* report) {
+  probeCacheBody(probe, sharedWords(), report);
+}
+GPU_KERNEL probeL1Kernel(CacheProbe probe, std::uint64_t* to, CacheReport* report) {
+  probeCacheBody(probe, to + static_cast<std::uint64_t>(blockIndex()) * probe.words, report);
+}
 GPU_KERNEL flipBitKernel(unsigned char* at, int bytes, int bit) { flipBitBody(at, bytes, bit); }
 GPU_KERNEL setNanKernel(unsigned char* at, int bytes) { setNanBody(at, bytes); }
 
@@ -60,6 +71,13 @@ void countWrongOperands(cudaStream_t stream, Encoding encoding, OperandRule rule
                         std::uint64_t count, unsigned long long* wrong) {
   countWrongOperandsKernel<<<blocksFor(count), kThreads, 0, stream>>>(encoding, rule, from, count,
                                                                       wrong);
+}
+void fillScales(cudaStream_t stream, const ScaleRule& rule, std::uint8_t* to) {
+  fillScalesKernel<<<blocksFor(rule.count()), kThreads, 0, stream>>>(rule, to);
+}
+void countWrongScales(cudaStream_t stream, const ScaleRule& rule, const std::uint8_t* from,
+                      unsigned long long* wrong) {
+  countWrongScalesKernel<<<blocksFor(rule.count()), kThreads, 0, stream>>>(rule, from, wrong);
 }
 void fillWeights(cudaStream_t stream, std::uint64_t seed, std::uint64_t* to, int count) {
   fillWeightsKernel<<<blocksFor(static_cast<std::uint64_t>(count)), kThreads, 0, stream>>>(seed, to,
@@ -97,6 +115,15 @@ void blockCrcs(cudaStream_t stream, const std::uint64_t* words, std::uint64_t co
 }
 void probeUnits(cudaStream_t stream, std::uint64_t seed, int blocks, UnitReport* report) {
   probeKernel<<<blocks, kLanes, kProbeSharedBytes, stream>>>(seed, report);
+}
+void probeShared(cudaStream_t stream, const CacheProbe& probe, int blocks, CacheReport* report) {
+  const int bytes = probe.words * static_cast<int>(sizeof(std::uint64_t));
+  cudaFuncSetAttribute(probeSharedKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  probeSharedKernel<<<blocks, kThreads, bytes, stream>>>(probe, report);
+}
+void probeL1(cudaStream_t stream, const CacheProbe& probe, int blocks, std::uint64_t* to,
+             CacheReport* report) {
+  probeL1Kernel<<<blocks, kThreads, kProbeSharedBytes, stream>>>(probe, to, report);
 }
 void flipBit(cudaStream_t stream, void* at, int bytes, int bit) {
   flipBitKernel<<<1, 1, 0, stream>>>(static_cast<unsigned char*>(at), bytes, bit);

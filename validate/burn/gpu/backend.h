@@ -11,9 +11,11 @@
 namespace muster::burn::gpu {
 
 struct GpuFacts {
-  std::string model, serial, pci;  ///< pci: "0000:3b:00.0"
-  int units = 0;                   ///< SMs or CUs
-  std::vector<Dtype> dtypes;       ///< that its matrix units multiply
+  std::string model, serial, pci;      ///< pci: "0000:3b:00.0"
+  int units = 0;                       ///< SMs or CUs
+  int shared_bytes = 0;                ///< of a unit, that one block may take
+  std::uint64_t last_cache_bytes = 0;  ///< L2
+  std::vector<Dtype> dtypes;           ///< that its matrix units multiply
   Float8 float8 = Float8::Ocp;
   std::string library;  ///< that multiplies, with its version
 };

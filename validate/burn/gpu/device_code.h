@@ -61,6 +61,12 @@ GPU_DEVICE int thisUnit() {
   return static_cast<int>(unit) % kMaxUnits;
 }
 
+/// What the launch gave to the block beside its own.
+GPU_DEVICE std::uint64_t* sharedWords() {
+  extern __attribute__((shared)) std::uint64_t dynamic_words[];
+  return dynamic_words;
+}
+
 using HalfBits = std::uint16_t;
 /// c = a·b by the matrix unit; a row-major, b column-major, c row-major. One wavefront.
 /// Source: register layout of V_MFMA_F32_16X16X16_F16, AMD's matrix instruction calculator
@@ -95,6 +101,11 @@ GPU_DEVICE int thisUnit() {
   unsigned unit;
   asm volatile("mov.u32 %0, %%smid;" : "=r"(unit));
   return static_cast<int>(unit) % kMaxUnits;
+}
+
+GPU_DEVICE std::uint64_t* sharedWords() {
+  extern __shared__ std::uint64_t dynamic_words[];
+  return dynamic_words;
 }
 
 using HalfBits = std::uint16_t;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Number formats of matrix units, by their bits: the same code encodes on the device and on the
 // host. Only values that the format holds exactly are ever encoded. Source: IEEE 754; OCP 8-bit
-// floating point (E4M3, E5M2); AMD's CDNA 3 ISA (FNUZ: one zero, the exponent's bias one more).
+// floating point (E4M3, E5M2); OCP microscaling formats (E2M1, E8M0); AMD's CDNA 3 ISA (FNUZ: one
+// zero, the exponent's bias one more).
 #pragma once
 
 #include "validate/burn/arith.h"
@@ -16,7 +17,7 @@ struct FloatFormat {
   bool one_zero = false;  ///< the bits of a negative zero are a NaN
 };
 inline constexpr FloatFormat kHalf{5, 10, 15}, kBrain{8, 7, 127}, kE4m3{4, 3, 7}, kE5m2{5, 2, 15},
-    kE4m3Fnuz{4, 3, 8, true}, kE5m2Fnuz{5, 2, 16, true};
+    kE2m1{2, 1, 1}, kE4m3Fnuz{4, 3, 8, true}, kE5m2Fnuz{5, 2, 16, true};
 
 /// A normal value or zero; both in range.
 MUSTER_HD inline std::uint32_t encodeFloat(FloatFormat format, float value) {
@@ -35,11 +36,27 @@ struct OperandRule {
   std::int64_t limit;
   int bits;
   std::uint64_t stream;
-  MUSTER_HD double at(std::uint64_t index) const {
-    return integer ? static_cast<double>(integerOperand(stream, index, limit))
-                   : randomOperand(stream, index, bits);
+  int scale_block = 0;    ///< 0: no scales
+  int element_shift = 0;  ///< elements are stored times, scales divided by two to the power of it
+  /// As it is stored: without its scale.
+  MUSTER_HD double element(std::uint64_t index) const {
+    const double value = integer ? static_cast<double>(integerOperand(stream, index, limit))
+                                 : randomOperand(stream, index, bits);
+    return value * static_cast<double>(1 << element_shift);
+  }
+  /// Of the block that the value is in. Random values are halved or not, whole ones doubled or not.
+  MUSTER_HD int exponent(std::uint64_t index) const {
+    return scaleExponent(stream, index, scale_block) - (integer ? 0 : 1) - element_shift;
   }
 };
+
+/// Scales lie in tiles of 128 rows by 4 blocks, row r of a tile at 16 bytes times r % 32, plus 4
+/// times r / 32. Source: cuBLAS, "1D Block Scaling Factors Layout"
+MUSTER_HD inline std::uint64_t scalePlace(std::uint64_t row, std::uint64_t block,
+                                          std::uint64_t blocks_a_row) {
+  const std::uint64_t tile = row / 128 * (blocks_a_row / 4) + block / 4;
+  return tile * 512 + row % 32 * 16 + row % 128 / 32 * 4 + block % 4;
+}
 
 /// How an operand lies in memory.
 enum class Encoding : std::uint8_t {
@@ -51,8 +68,10 @@ enum class Encoding : std::uint8_t {
   E5m2,
   E4m3Fnuz,
   E5m2Fnuz,
+  E2m1,  ///< two a byte, the first in the low bits
   Int8
 };
+enum class ScaleEncoding : std::uint8_t { E8m0, E4m3 };
 /// Of 8-bit floats: OCP's, or those of AMD's CDNA 3.
 enum class Float8 : std::uint8_t { Ocp, Fnuz };
 
@@ -74,12 +93,17 @@ inline Encoding encodingOf(Dtype dtype, bool is_a, Float8 float8) {
       [[fallthrough]];
     case Dtype::Fp8:
       return float8 == Float8::Ocp ? Encoding::E4m3 : Encoding::E4m3Fnuz;
+    case Dtype::Mxfp8:
+      return Encoding::E4m3;
+    case Dtype::Nvfp4:
+      return Encoding::E2m1;
     case Dtype::Int8:
       return Encoding::Int8;
   }
   return Encoding::Int8;
 }
 
+/// Of one value; of E2M1 of two.
 MUSTER_HD inline int bytesOf(Encoding encoding) {
   switch (encoding) {
     case Encoding::Double:
@@ -93,6 +117,7 @@ MUSTER_HD inline int bytesOf(Encoding encoding) {
     case Encoding::E5m2:
     case Encoding::E4m3Fnuz:
     case Encoding::E5m2Fnuz:
+    case Encoding::E2m1:
     case Encoding::Int8:
       return 1;
   }
@@ -128,6 +153,9 @@ MUSTER_HD inline std::uint64_t encode(Encoding encoding, double value) {
     case Encoding::E5m2Fnuz:
       bits = encodeFloat(kE5m2Fnuz, narrow);
       break;
+    case Encoding::E2m1:
+      bits = encodeFloat(kE2m1, narrow);
+      break;
     case Encoding::Int8:
       bits = static_cast<std::uint8_t>(static_cast<std::int8_t>(value));
       break;
@@ -135,7 +163,22 @@ MUSTER_HD inline std::uint64_t encode(Encoding encoding, double value) {
   return bits;
 }
 
+/// Where a value's byte is.
+MUSTER_HD inline std::uint64_t offsetOf(Encoding encoding, std::uint64_t index) {
+  return encoding == Encoding::E2m1 ? index / 2
+                                    : index * static_cast<std::uint64_t>(bytesOf(encoding));
+}
+
+/// A scale of two to the power of `exponent`.
+MUSTER_HD inline std::uint8_t encodeScale(ScaleEncoding encoding, int exponent) {
+  return static_cast<std::uint8_t>(encoding == ScaleEncoding::E8m0
+                                       ? exponent + 127
+                                       : (exponent + kE4m3.bias) << kE4m3.mantissa_bits);
+}
+
 MUSTER_HD inline std::uint64_t load(Encoding encoding, const void* from, std::uint64_t index) {
+  if (encoding == Encoding::E2m1)
+    return static_cast<const std::uint8_t*>(from)[index / 2] >> (index % 2 * 4) & 15;
   switch (bytesOf(encoding)) {
     case 8:
       return static_cast<const std::uint64_t*>(from)[index];
@@ -163,14 +206,33 @@ MUSTER_HD inline void store(Encoding encoding, void* to, std::uint64_t index, st
   }
 }
 
-/// What products come out as. FP8 as FP16: its products are so fast that reading FP32 results would
-/// cost a sixteenth of their time.
+/// Of E2M1 the values `index` and `index` + 1 at once, `index` being even.
+MUSTER_HD inline void storeTwo(void* to, std::uint64_t index, std::uint64_t first,
+                               std::uint64_t second) {
+  static_cast<std::uint8_t*>(to)[index / 2] = static_cast<std::uint8_t>(first | second << 4);
+}
+
+/// What products come out as. FP8 and FP4 as FP16: their products are so fast that reading FP32
+/// results would cost a sixteenth of their time and more.
 enum class OutputKind : std::uint8_t { Double, Float, Half, Int32 };
 MUSTER_HD inline OutputKind outputOf(Dtype dtype) {
-  return dtype == Dtype::Fp64                             ? OutputKind::Double
-         : dtype == Dtype::Int8                           ? OutputKind::Int32
-         : dtype == Dtype::Fp8 || dtype == Dtype::Fp8E5m2 ? OutputKind::Half
-                                                          : OutputKind::Float;
+  switch (dtype) {
+    case Dtype::Fp64:
+      return OutputKind::Double;
+    case Dtype::Int8:
+      return OutputKind::Int32;
+    case Dtype::Fp8:
+    case Dtype::Fp8E5m2:
+    case Dtype::Mxfp8:
+    case Dtype::Nvfp4:
+      return OutputKind::Half;
+    case Dtype::Fp32:
+    case Dtype::Tf32:
+    case Dtype::Bf16:
+    case Dtype::Fp16:
+      break;
+  }
+  return OutputKind::Float;
 }
 MUSTER_HD inline int bytesOf(OutputKind kind) {
   return kind == OutputKind::Double ? 8 : kind == OutputKind::Half ? 2 : 4;

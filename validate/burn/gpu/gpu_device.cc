@@ -21,6 +21,19 @@ struct Peer {
   std::string route;
 };
 
+constexpr std::string_view kShared = "shared memory", kL1 = "L1";
+
+CacheRound roundOf(const CacheReport& seen) {
+  CacheRound round;
+  round.wrong_words = seen.bad.wrong;
+  for (const auto words : seen.words) round.words += words, round.units += words ? 1 : 0;
+  for (std::uint64_t i = 0; i < std::min<std::uint64_t>(seen.bad.wrong, kFirstBad); ++i) {
+    const auto& row = seen.bad.first[i];
+    round.first.push_back({row.index * sizeof(std::uint64_t), row.expected, row.seen, row.unit});
+  }
+  return round;
+}
+
 class GpuDevice final : public Device {
  public:
   GpuDevice(std::shared_ptr<Backend> runtime, int number, GpuFacts facts, std::vector<Peer> peers)
@@ -92,6 +105,39 @@ class GpuDevice final : public Device {
     for (int unit = 0; unit < kMaxUnits; ++unit)
       if (seen->products[unit]) units.push_back({unit, seen->products[unit], seen->wrong[unit]});
     return units;
+  }
+
+  std::vector<std::string> unitCaches() const override {
+    return {std::string(kShared), std::string(kL1)};
+  }
+  std::uint64_t lastCacheBytes() const override { return facts_.last_cache_bytes; }
+  Result<CacheRound> probeUnitCache(const std::string& cache, std::uint64_t seed) override {
+    if (cache != kShared && cache != kL1)
+      return fail(ErrorCode::InvalidInput, "this GPU has no cache " + cache);
+    TRY_OK(runtime_->select(number_));
+    TRY(report, allocate(*runtime_, sizeof(CacheReport)));
+    TRY(stream, makeStream(*runtime_));
+    TRY_OK(runtime_->setBytes(report.get(), 0, sizeof(CacheReport), stream.get()));
+    const bool broken = fault_ && fault_->kind == FaultKind::CacheBit;
+    CacheProbe probe{seed, kL1Words, broken ? static_cast<std::int64_t>(fault_->at) : -1,
+                     broken ? fault_->bit : 0};
+    const int blocks = facts_.units * kProbeBlocksPerUnit;
+    DeviceMemory words;
+    if (cache == kShared) {
+      probe.words = facts_.shared_bytes / static_cast<int>(sizeof(std::uint64_t));
+      TRY_OK(runtime_->kernels().probeShared(stream.get(), probe, blocks, as<CacheReport>(report)));
+    } else {
+      TRY(memory, allocate(*runtime_,
+                           static_cast<std::uint64_t>(blocks) * kL1Words * sizeof(std::uint64_t)));
+      words = std::move(memory);
+      TRY_OK(runtime_->kernels().probeL1(stream.get(), probe, blocks, as<std::uint64_t>(words),
+                                         as<CacheReport>(report)));
+    }
+    auto seen = std::make_unique<CacheReport>();
+    TRY_OK(runtime_->copy(seen.get(), report.get(), sizeof(CacheReport), CopyKind::DeviceToHost,
+                          stream.get()));
+    TRY_OK(runtime_->await(stream.get()));
+    return roundOf(*seen);
   }
 
   Telemetry sample() override { return runtime_->sample(number_); }

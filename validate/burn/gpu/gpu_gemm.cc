@@ -131,6 +131,8 @@ class GpuGemm final : public GemmWork {
     golden_ = std::move(golden), report_ = std::move(report);
     if (fault_ && fault_->kind == FaultKind::InputBit)
       TRY_OK(operands_[0].flipBit(compute_.get(), fault_->at, fault_->bit));
+    if (fault_ && fault_->kind == FaultKind::ScaleBit)
+      TRY_OK(operands_[1].flipScaleBit(compute_.get(), fault_->at, fault_->bit));
     TRY_OK(makeProduct());
     return runtime_.await(compute_.get());
   }
@@ -150,6 +152,8 @@ class GpuGemm final : public GemmWork {
   Result<void> makeProduct() {
     TRY(product, runtime_.prepareProduct(device_, plan_.dtype, plan_.n));
     product_ = std::move(product);
+    if (operands_[0].scales())
+      TRY_OK(product_->setScales(operands_[0].scales(), operands_[1].scales()));
     const auto choice = plan_.operands == Operands::Random ? Choice::SameOnAll : Choice::Fastest;
     if (auto chosen = chooseAlgorithm(runtime_, *product_, choice, operands_[0].data(),
                                       operands_[1].data(), outputs_[0].c.get(), compute_.get());

@@ -52,8 +52,8 @@ class GpuMemory final : public MemoryWork {
                       seen.wrong,
                       {}};
     for (std::uint64_t i = 0; i < std::min<std::uint64_t>(seen.wrong, kFirstBad); ++i)
-      result.first.push_back(
-          {seen.first[i].index * kWord, seen.first[i].expected, seen.first[i].seen});
+      result.first.push_back({seen.first[i].index * kWord, seen.first[i].expected,
+                              seen.first[i].seen, seen.first[i].unit});
     return result;
   }
 

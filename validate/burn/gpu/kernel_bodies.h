@@ -9,6 +9,7 @@
 namespace muster::burn::gpu {
 
 inline constexpr int kProbeRounds = 256;
+inline constexpr int kCacheReads = 16;
 inline constexpr int kVectorBytes = 16;  ///< of one load: the widest that a thread has
 
 GPU_DEVICE std::uint64_t firstIndex() {
@@ -18,15 +19,32 @@ GPU_DEVICE std::uint64_t firstIndex() {
 
 GPU_DEVICE void fillOperandsBody(Encoding encoding, const OperandRule& rule, void* to,
                                  std::uint64_t count) {
+  if (encoding == Encoding::E2m1) {  // a byte is one thread's
+    for (auto i = 2 * firstIndex(); i < count; i += 2 * gridSize())
+      storeTwo(to, i, encode(encoding, rule.element(i)), encode(encoding, rule.element(i + 1)));
+    return;
+  }
   for (auto i = firstIndex(); i < count; i += gridSize())
-    store(encoding, to, i, encode(encoding, rule.at(i)));
+    store(encoding, to, i, encode(encoding, rule.element(i)));
 }
 
 GPU_DEVICE void countWrongOperandsBody(Encoding encoding, const OperandRule& rule, const void* from,
                                        std::uint64_t count, unsigned long long* wrong) {
   unsigned long long mine = 0;
   for (auto i = firstIndex(); i < count; i += gridSize())
-    mine += load(encoding, from, i) != encode(encoding, rule.at(i));
+    mine += load(encoding, from, i) != encode(encoding, rule.element(i));
+  if (mine) addTo(wrong, mine);
+}
+
+GPU_DEVICE void fillScalesBody(const ScaleRule& rule, std::uint8_t* to) {
+  for (auto i = firstIndex(); i < rule.count(); i += gridSize()) to[rule.place(i)] = rule.at(i);
+}
+
+GPU_DEVICE void countWrongScalesBody(const ScaleRule& rule, const std::uint8_t* from,
+                                     unsigned long long* wrong) {
+  unsigned long long mine = 0;
+  for (auto i = firstIndex(); i < rule.count(); i += gridSize())
+    mine += from[rule.place(i)] != rule.at(i);
   if (mine) addTo(wrong, mine);
 }
 
@@ -196,14 +214,18 @@ GPU_DEVICE TwoWords makeWords(std::uint64_t at, std::uint64_t seed) {
       {patternWord(kPattern, false, 2 * at, seed), patternWord(kPattern, false, 2 * at + 1, seed)}};
 }
 
+GPU_DEVICE void noteWord(std::uint64_t index, std::uint64_t expected, std::uint64_t seen,
+                         WordReport* report) {
+  const auto place = addTo(&report->wrong, 1ULL);
+  if (place < kFirstBad) report->first[place] = {index, expected, seen, thisUnit()};
+}
+
 GPU_DEVICE void compareWords(const TwoWords& seen, const TwoWords& expected, std::uint64_t at,
                              WordReport* report) {
   for (int half = 0; half < 2; ++half) {
     if (seen.words[half] == expected.words[half]) continue;
-    const auto place = addTo(&report->wrong, 1ULL);
-    if (place < kFirstBad)
-      report->first[place] = {2 * at + static_cast<std::uint64_t>(half), expected.words[half],
-                              seen.words[half]};
+    noteWord(2 * at + static_cast<std::uint64_t>(half), expected.words[half], seen.words[half],
+             report);
   }
 }
 
@@ -233,6 +255,42 @@ GPU_DEVICE void walkBody(const Walk& walk, TwoWords* pairs, std::uint64_t count,
       if (kWrites) pairs[at] = {{made.words[0] ^ write_mask, made.words[1] ^ write_mask}};
     }
   }
+}
+
+/// Each word is written by one thread and read by another of its block, kCacheReads times: nothing
+/// but the cache holds it in between.
+template <Pattern kPattern>
+GPU_DEVICE void probeCacheBy(const CacheProbe& probe, bool inverse, std::uint64_t* words,
+                             CacheReport* report) {
+  const std::uint64_t seed = probe.seed + static_cast<std::uint64_t>(blockIndex());
+  for (int i = threadIndex(); i < probe.words; i += blockSize())
+    words[i] = patternWord(kPattern, inverse, static_cast<std::uint64_t>(i), seed);
+  meet();
+  if (probe.fault_word >= 0 && blockIndex() == 0 && threadIndex() == 0)
+    words[probe.fault_word % probe.words] ^= 1ULL << (probe.fault_bit % 64);
+  meet();
+  for (int read = 0; read < kCacheReads; ++read) {
+    for (int i = threadIndex(); i < probe.words; i += blockSize()) {
+      const int other = probe.words - 1 - i;
+      const auto expected = patternWord(kPattern, inverse, static_cast<std::uint64_t>(other), seed);
+      const auto seen = words[other];
+      if (seen != expected)
+        noteWord(static_cast<std::uint64_t>(other), expected, seen, &report->bad);
+    }
+    asm volatile("" ::: "memory");  // each time anew
+  }
+  meet();
+}
+GPU_DEVICE void probeCacheBody(const CacheProbe& probe, std::uint64_t* words, CacheReport* report) {
+  for (int inverse = 0; inverse < 2; ++inverse) {
+    probeCacheBy<Pattern::Checkerboard>(probe, inverse != 0, words, report);
+    probeCacheBy<Pattern::WalkingOne>(probe, inverse != 0, words, report);
+    probeCacheBy<Pattern::Address>(probe, inverse != 0, words, report);
+    probeCacheBy<Pattern::Random>(probe, inverse != 0, words, report);
+  }
+  if (threadIndex() == 0)
+    addTo(&report->words[thisUnit()],
+          static_cast<unsigned long long>(probe.words) * kCacheReads * 8);
 }
 
 GPU_DEVICE void blockCrcsBody(const std::uint64_t* words, std::uint64_t count,

@@ -27,8 +27,24 @@ struct WordReport {
   unsigned long long wrong;
   struct Row {
     unsigned long long index, expected, seen;
+    int unit;  ///< that read it
   } first[kFirstBad];
 };
+/// Of caches that each unit has for itself.
+struct CacheReport {
+  WordReport bad;
+  unsigned long long words[kMaxUnits];  ///< read, by unit
+};
+/// What a block does in its unit's cache.
+struct CacheProbe {
+  std::uint64_t seed;
+  int words;                ///< of a block
+  std::int64_t fault_word;  ///< self-test: changed in block 0 after it was written; -1: none
+  int fault_bit;
+};
+/// Of a block, 4 KiB: what is L1 beside the shared memory of all blocks of a unit holds all of
+/// them. Source: 16 KiB a CU (CDNA 2), 28 KiB an SM at its least (Ampere, Hopper)
+inline constexpr int kL1Words = 512;
 struct UnitReport {
   unsigned long long products[kMaxUnits], wrong[kMaxUnits];
 };
@@ -40,6 +56,24 @@ struct Output {
   int n;
   const std::uint64_t* row_weights;
   const std::uint64_t* column_weights;
+};
+/// The scales of an n × n operand.
+struct ScaleRule {
+  OperandRule operand;
+  ScaleEncoding encoding;
+  int n;
+  MUSTER_HD std::uint64_t blocksPerRow() const {
+    return static_cast<std::uint64_t>(n / operand.scale_block);
+  }
+  MUSTER_HD std::uint64_t count() const { return static_cast<std::uint64_t>(n) * blocksPerRow(); }
+  /// Of scale `number`, counted row by row.
+  MUSTER_HD std::uint8_t at(std::uint64_t number) const {
+    return encodeScale(encoding,
+                       operand.exponent(number * static_cast<std::uint64_t>(operand.scale_block)));
+  }
+  MUSTER_HD std::uint64_t place(std::uint64_t number) const {
+    return scalePlace(number / blocksPerRow(), number % blocksPerRow(), blocksPerRow());
+  }
 };
 /// What is read and what is written are one pattern, inverted or not.
 struct Walk {

@@ -18,6 +18,9 @@ class Kernels {
                                     std::uint64_t count) = 0;
   virtual Result<void> countWrongOperands(StreamHandle, Encoding, OperandRule, const void* from,
                                           std::uint64_t count, unsigned long long* wrong) = 0;
+  virtual Result<void> fillScales(StreamHandle, const ScaleRule&, std::uint8_t* to) = 0;
+  virtual Result<void> countWrongScales(StreamHandle, const ScaleRule&, const std::uint8_t* from,
+                                        unsigned long long* wrong) = 0;
   virtual Result<void> fillWeights(StreamHandle, std::uint64_t seed, std::uint64_t* to,
                                    int count) = 0;
   virtual Result<void> tileSums(StreamHandle, const Output&, std::uint64_t* sums) = 0;
@@ -31,6 +34,12 @@ class Kernels {
   /// A product of 16×16×16 on every unit, many times, compared with integers.
   virtual Result<void> probeUnits(StreamHandle, std::uint64_t seed, int blocks,
                                   UnitReport* report) = 0;
+  /// Patterns in shared memory, of which each block takes `words` words.
+  virtual Result<void> probeShared(StreamHandle, const CacheProbe&, int blocks,
+                                   CacheReport* report) = 0;
+  /// Patterns that stay in L1; `to`: `words` words a block.
+  virtual Result<void> probeL1(StreamHandle, const CacheProbe&, int blocks, std::uint64_t* to,
+                               CacheReport* report) = 0;
   /// Self-test: changes one value.
   virtual Result<void> flipBit(StreamHandle, void* at, int bytes, int bit) = 0;
   virtual Result<void> setNan(StreamHandle, void* at, int bytes) = 0;

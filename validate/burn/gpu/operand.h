@@ -14,16 +14,23 @@ class Operand {
                               StreamHandle stream);
 
   const void* data() const { return memory_.get(); }
+  /// Null: its format has none.
+  const void* scales() const { return scales_.get(); }
   /// Adds to `wrong`, in device memory, the values that are not what they were made as.
   Result<void> countWrong(StreamHandle stream, unsigned long long* wrong) const;
-  /// Self-test: changes a bit of value `at`.
+  /// Self-test: changes a bit of value `at`, or of scale `at`.
   Result<void> flipBit(StreamHandle stream, std::uint64_t at, int bit) const;
+  Result<void> flipScaleBit(StreamHandle stream, std::uint64_t at, int bit) const;
 
  private:
   Backend* backend_ = nullptr;
-  DeviceMemory memory_;
+  ScaleRule scaleRule() const { return {rule_, scale_encoding_, n_}; }
+
+  DeviceMemory memory_, scales_;
   OperandRule rule_{};
   Encoding encoding_ = Encoding::Float;
+  ScaleEncoding scale_encoding_ = ScaleEncoding::E8m0;
+  int n_ = 0;
   std::uint64_t values_ = 0;
 };
 

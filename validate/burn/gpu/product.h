@@ -22,6 +22,8 @@ class Product {
   /// Algorithms that the library offers for it, best first by its own opinion.
   virtual int algorithms() const = 0;
   virtual void use(int algorithm) = 0;
+  /// Of formats with scales, before the first run; both are borrowed.
+  virtual Result<void> setScales(const void* a, const void* b) = 0;
   virtual Result<void> run(const void* a, const void* b, void* c, StreamHandle stream) = 0;
 };
 

@@ -25,16 +25,22 @@ using HipEvent = struct OpaqueEvent*;
 using HipModule = struct OpaqueModule*;
 using HipFunction = struct OpaqueFunction*;
 
-/// hipDeviceProp_tR0600, of which this reads three members.
+/// hipDeviceProp_tR0600, of which this reads five members.
 struct DeviceProperties {
   static constexpr std::size_t kMostBytes = 4096;  ///< the library's own is 1,472
   char name[256];
-  char rest[132];
+  char unused_a[40];
+  std::size_t shared_bytes_a_block;  ///< sharedMemPerBlock
+  char unused_b[84];
   int units;  ///< multiProcessorCount
-  char more[768];
-  char architecture[256];  ///< "gfx942:sramecc+:xnack-"
-  char spare[kMostBytes - 256 - 132 - sizeof(int) - 768 - 256];
+  char unused_c[224];
+  int l2_bytes;  ///< l2CacheSize
+  char unused_d[540];
+  char architecture[256];  ///< gcnArchName: "gfx942:sramecc+:xnack-"
+  char spare[kMostBytes - 1160 - 256];
 };
+static_assert(offsetof(DeviceProperties, shared_bytes_a_block) == 296);
+static_assert(offsetof(DeviceProperties, l2_bytes) == 616);
 static_assert(offsetof(DeviceProperties, units) == 388);
 static_assert(offsetof(DeviceProperties, architecture) == 1160);
 /// Without its features: "gfx942".

@@ -68,6 +68,8 @@ class HipBackend final : public HipCalls<gpu::Backend> {
     gpu::GpuFacts facts;
     facts.model = properties.name, facts.serial = gpu->board.serial(), facts.pci = pci;
     facts.units = properties.units;
+    facts.shared_bytes = static_cast<int>(properties.shared_bytes_a_block);
+    facts.last_cache_bytes = static_cast<std::uint64_t>(properties.l2_bytes);
     facts.dtypes = {Dtype::Bf16, Dtype::Fp16, Dtype::Fp32, Dtype::Int8, Dtype::Fp64};
     if (row.tf32) facts.dtypes.push_back(Dtype::Tf32);
     if (row.fp8) facts.dtypes.insert(facts.dtypes.end(), {Dtype::Fp8, Dtype::Fp8E5m2});

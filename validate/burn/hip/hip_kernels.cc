@@ -49,6 +49,14 @@ Result<void> HipKernels::countWrongOperands(gpu::StreamHandle stream, gpu::Encod
   return code_.launch("count_wrong_operands", over(count), own(stream), encoding, rule, from, count,
                       wrong);
 }
+Result<void> HipKernels::fillScales(gpu::StreamHandle stream, const gpu::ScaleRule& rule,
+                                    std::uint8_t* to) {
+  return code_.launch("fill_scales", over(rule.count()), own(stream), rule, to);
+}
+Result<void> HipKernels::countWrongScales(gpu::StreamHandle stream, const gpu::ScaleRule& rule,
+                                          const std::uint8_t* from, unsigned long long* wrong) {
+  return code_.launch("count_wrong_scales", over(rule.count()), own(stream), rule, from, wrong);
+}
 Result<void> HipKernels::fillWeights(gpu::StreamHandle stream, std::uint64_t seed,
                                      std::uint64_t* to, int count) {
   return code_.launch("fill_weights", over(static_cast<std::uint64_t>(count)), own(stream), seed,
@@ -83,6 +91,19 @@ Result<void> HipKernels::probeUnits(gpu::StreamHandle stream, std::uint64_t seed
   return code_.launch("probe_units",
                       {static_cast<unsigned>(blocks), kWavefront, gpu::kProbeSharedBytes},
                       own(stream), seed, report);
+}
+Result<void> HipKernels::probeShared(gpu::StreamHandle stream, const gpu::CacheProbe& probe,
+                                     int blocks, gpu::CacheReport* report) {
+  const auto bytes = static_cast<unsigned>(probe.words) * sizeof(std::uint64_t);
+  return code_.launch("probe_shared",
+                      {static_cast<unsigned>(blocks), gpu::kThreads, static_cast<unsigned>(bytes)},
+                      own(stream), probe, report);
+}
+Result<void> HipKernels::probeL1(gpu::StreamHandle stream, const gpu::CacheProbe& probe, int blocks,
+                                 std::uint64_t* to, gpu::CacheReport* report) {
+  return code_.launch("probe_l1",
+                      {static_cast<unsigned>(blocks), gpu::kThreads, gpu::kProbeSharedBytes},
+                      own(stream), probe, to, report);
 }
 Result<void> HipKernels::flipBit(gpu::StreamHandle stream, void* at, int bytes, int bit) {
   return code_.launch("flip_bit", {}, own(stream), at, bytes, bit);

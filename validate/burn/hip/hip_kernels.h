@@ -16,6 +16,9 @@ class HipKernels final : public gpu::Kernels {
   Result<void> countWrongOperands(gpu::StreamHandle, gpu::Encoding, gpu::OperandRule,
                                   const void* from, std::uint64_t count,
                                   unsigned long long* wrong) override;
+  Result<void> fillScales(gpu::StreamHandle, const gpu::ScaleRule&, std::uint8_t* to) override;
+  Result<void> countWrongScales(gpu::StreamHandle, const gpu::ScaleRule&, const std::uint8_t* from,
+                                unsigned long long* wrong) override;
   Result<void> fillWeights(gpu::StreamHandle, std::uint64_t seed, std::uint64_t* to,
                            int count) override;
   Result<void> tileSums(gpu::StreamHandle, const gpu::Output&, std::uint64_t* sums) override;
@@ -30,6 +33,10 @@ class HipKernels final : public gpu::Kernels {
                          std::uint32_t* crcs) override;
   Result<void> probeUnits(gpu::StreamHandle, std::uint64_t seed, int blocks,
                           gpu::UnitReport* report) override;
+  Result<void> probeShared(gpu::StreamHandle, const gpu::CacheProbe&, int blocks,
+                           gpu::CacheReport* report) override;
+  Result<void> probeL1(gpu::StreamHandle, const gpu::CacheProbe&, int blocks, std::uint64_t* to,
+                       gpu::CacheReport* report) override;
   Result<void> flipBit(gpu::StreamHandle, void* at, int bytes, int bit) override;
   Result<void> setNan(gpu::StreamHandle, void* at, int bytes) override;
 

@@ -33,6 +33,7 @@ DataType typeOf(gpu::Encoding encoding) {
       return DataType::E4m3Fnuz;
     case gpu::Encoding::E5m2Fnuz:
       return DataType::E5m2Fnuz;
+    case gpu::Encoding::E2m1:  // of no architecture that this back end knows
     case gpu::Encoding::Int8:
       break;
   }
@@ -86,6 +87,10 @@ class HipBlasLtProduct final : public gpu::Product {
 
   int algorithms() const override { return static_cast<int>(offered_.size()); }
   void use(int algorithm) override { algorithm_ = static_cast<std::size_t>(algorithm); }
+
+  Result<void> setScales(const void*, const void*) override {
+    return fail(ErrorCode::Internal, "this back end multiplies no format with scales");
+  }
 
   Result<void> run(const void* a, const void* b, void* c, gpu::StreamHandle stream) override {
     static constexpr float kOne = 1, kZero = 0;

@@ -13,6 +13,10 @@ GPU_KERNEL count_wrong_operands(Encoding encoding, OperandRule rule, const void*
                                 std::uint64_t count, unsigned long long* wrong) {
   countWrongOperandsBody(encoding, rule, from, count, wrong);
 }
+GPU_KERNEL fill_scales(ScaleRule rule, std::uint8_t* to) { fillScalesBody(rule, to); }
+GPU_KERNEL count_wrong_scales(ScaleRule rule, const std::uint8_t* from, unsigned long long* wrong) {
+  countWrongScalesBody(rule, from, wrong);
+}
 GPU_KERNEL fill_weights(std::uint64_t seed, std::uint64_t* to, int count) {
   fillWeightsBody(seed, to, count);
 }
@@ -44,5 +48,13 @@ GPU_KERNEL block_crcs(const std::uint64_t* words, std::uint64_t count, std::uint
   blockCrcsBody(words, count, crcs);
 }
 GPU_KERNEL probe_units(std::uint64_t seed, UnitReport* report) { probeBody(seed, report); }
+GPU_KERNEL probe_shared(CacheProbe probe, CacheReport* report) {
+  probeCacheBody(probe, sharedWords(), report);
+}
+GPU_KERNEL probe_l1(CacheProbe probe, std::uint64_t* to, CacheReport* report) {
+  probeCacheBody(probe,
+                 to + static_cast<std::uint64_t>(blockIndex()) * static_cast<unsigned>(probe.words),
+                 report);
+}
 GPU_KERNEL flip_bit(unsigned char* at, int bytes, int bit) { flipBitBody(at, bytes, bit); }
 GPU_KERNEL set_nan(unsigned char* at, int bytes) { setNanBody(at, bytes); }

@@ -51,8 +51,8 @@ TEST_F(CudaBackEnd, everyStageOfAGoodGpuPasses) {
   options.stages = usualStages(*devices_.front(), {});
   const auto report = burn(devices_, options);
   EXPECT_EQ(report.outcome(), Outcome::Pass) << toText(report);
-  EXPECT_EQ(report.devices.front().stages.size(), 8u * 2 - 1 + 3)
-      << "eight formats, of which INT8 has no random data; memory, copy, units";
+  EXPECT_EQ(report.devices.front().stages.size(), 8u * 2 - 1 + 4)
+      << "eight formats, of which INT8 has no random data; memory, copy, units, caches";
   EXPECT_EQ(report.devices.front().identity.place, "0000:01:00.0");
 }
 
@@ -60,6 +60,39 @@ TEST_F(CudaBackEnd, catchesEveryKindOfFault) {
   const auto result = selfTest(devices_, 0, false);
   EXPECT_TRUE(result.good()) << result.missed();
   EXPECT_GE(result.rows.size(), 60u);
+}
+
+class Blackwell : public CudaBackEnd {
+ protected:
+  Blackwell() {
+    devices_.clear();
+    fakeCuda() = {};
+    fakeCuda().major = 10;
+    EXPECT_TRUE(openCuda(devices_));
+  }
+};
+
+TEST_F(Blackwell, multipliesFormatsWithScalesOfEveryBlock) {
+  auto options = tiny();
+  options.n = 2 * kTile;  // more than one tile of scales
+  for (const auto dtype : {Dtype::Mxfp8, Dtype::Nvfp4})
+    for (const auto operands : {Operands::Integer, Operands::Random})
+      options.stages.push_back({StageKind::Gemm, dtype, operands, {}});
+  const auto report = burn(devices_, options);
+  EXPECT_EQ(report.outcome(), Outcome::Pass) << toText(report);
+}
+
+TEST_F(Blackwell, catchesEveryKindOfFaultInThem) {
+  const auto result = selfTest(devices_, 0, false);
+  EXPECT_TRUE(result.good()) << result.missed();
+  for (const char* name : {"mxfp8 scale bit 0", "nvfp4 scale bit 7", "nvfp4 input bit 4"})
+    EXPECT_TRUE(std::any_of(result.rows.begin(), result.rows.end(), [name](const auto& row) {
+      return row.fault == name;
+    })) << name;
+}
+
+TEST_F(CudaBackEnd, hopperHasNoUnitForScales) {
+  for (const auto dtype : devices_.front()->dtypes()) EXPECT_EQ(rowOf(dtype).scale_block, 0);
 }
 
 TEST_F(CudaBackEnd, goldensAreThoseOfEveryOtherBackEnd) {

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 
 namespace muster::burn::gpu {
 namespace {
@@ -163,18 +164,73 @@ TEST(KernelBodies, operandsAreTheirRulesInEveryEncodingAndAChangedOneIsCounted) 
   constexpr std::uint64_t kCount = 5000;
   for (const auto encoding :
        {Encoding::Double, Encoding::Float, Encoding::Brain, Encoding::Half, Encoding::E4m3,
-        Encoding::E5m2, Encoding::E4m3Fnuz, Encoding::E5m2Fnuz, Encoding::Int8}) {
-    const OperandRule rule{true, 2, 3, 77};
+        Encoding::E5m2, Encoding::E4m3Fnuz, Encoding::E5m2Fnuz, Encoding::E2m1, Encoding::Int8}) {
+    const OperandRule rule{true, 2, 3, 77, 0, 0};
     std::vector<std::uint64_t> memory(kCount);
     auto* bytes = reinterpret_cast<unsigned char*>(memory.data());
     unsigned long long wrong = 0;
     onHost(2, kThreads, [&] { fillOperandsBody(encoding, rule, bytes, kCount); });
     onHost(2, kThreads, [&] { countWrongOperandsBody(encoding, rule, bytes, kCount, &wrong); });
     EXPECT_EQ(wrong, 0u);
-    bytes[4321 * bytesOf(encoding)] ^= 4;
+    bytes[offsetOf(encoding, 4321)] ^= 4;
     onHost(2, kThreads, [&] { countWrongOperandsBody(encoding, rule, bytes, kCount, &wrong); });
     EXPECT_EQ(wrong, 1u);
   }
+}
+
+/// A pattern of scales in a plain table, brought into the layout by copying blocks of 32 lines, as
+/// a library of tensors does it with views.
+std::vector<std::uint8_t> inTiles(const std::vector<std::uint8_t>& plain, std::size_t lines,
+                                  std::size_t blocks) {
+  std::vector<std::uint8_t> tiles;
+  for (std::size_t line = 0; line < lines; line += 128)
+    for (std::size_t block = 0; block < blocks; block += 4)
+      for (std::size_t row = 0; row < 32; ++row)
+        for (std::size_t part = 0; part < 4; ++part)
+          for (std::size_t column = 0; column < 4; ++column)
+            tiles.push_back(plain[(line + part * 32 + row) * blocks + block + column]);
+  return tiles;
+}
+
+TEST(KernelBodies, scalesLieInTilesAndMultiplyTheirBlocks) {
+  for (const auto& [encoding, block] :
+       {std::pair{ScaleEncoding::E8m0, 32}, std::pair{ScaleEncoding::E4m3, 16}}) {
+    const ScaleRule rule{{true, 1, 4, 31, block, 0}, encoding, kN};
+    std::vector<std::uint8_t> plain(rule.count()), seen(rule.count());
+    for (std::uint64_t i = 0; i < rule.count(); ++i) plain[i] = rule.at(i);
+    onHost(2, kThreads, [&] { fillScalesBody(rule, seen.data()); });
+    EXPECT_EQ(seen, inTiles(plain, kN, kN / static_cast<std::size_t>(block)));
+    unsigned long long wrong = 0;
+    onHost(2, kThreads, [&] { countWrongScalesBody(rule, seen.data(), &wrong); });
+    EXPECT_EQ(wrong, 0u);
+    seen[777] ^= 1;
+    onHost(2, kThreads, [&] { countWrongScalesBody(rule, seen.data(), &wrong); });
+    EXPECT_EQ(wrong, 1u);
+  }
+}
+
+/// Element times scale, decoded by the definitions, is what goldens and sums are made of.
+TEST(FloatFormats, elementsTimesScalesAreTheOperandsOfTheGolden) {
+  for (const bool integer : {true, false})
+    for (const int block : {32, 16}) {
+      const bool four = block == 16;
+      const int bits = four ? 2 : 4;
+      const OperandRule rule{integer, 1, bits, 5, block, four && !integer ? 2 : 0};
+      std::set<double> scales;
+      for (std::uint64_t i = 0; i < 4096; ++i) {
+        const auto stored = static_cast<std::uint32_t>(
+            encode(four ? Encoding::E2m1 : Encoding::E4m3, rule.element(i)));
+        const auto scale =
+            encodeScale(four ? ScaleEncoding::E4m3 : ScaleEncoding::E8m0, rule.exponent(i));
+        const double element = four ? test::narrow::e2m1(stored) : test::narrow::e4m3(stored);
+        const double factor = four ? test::narrow::e4m3(scale) : test::narrow::e8m0(scale);
+        scales.insert(factor);
+        EXPECT_EQ(element * factor, integer ? static_cast<double>(scaledInteger(5, i, 1, block))
+                                            : scaledRandom(5, i, bits, block))
+            << i;
+      }
+      EXPECT_EQ(scales.size(), 2u) << "scales that never change would not show that they are used";
+    }
 }
 
 TEST(KernelBodies, crcsAreCastagnolisAndOneABlock) {
@@ -196,6 +252,27 @@ TEST(KernelBodies, crcsAreCastagnolisAndOneABlock) {
   onHost(1, kThreads, [&] { blockCrcsBody(many.data(), many.size(), crcs); });
   EXPECT_EQ(crcs[0], crcs[2]);
   EXPECT_NE(crcs[0], crcs[1]);
+}
+
+TEST(KernelBodies, cachesAreReadByOtherThreadsThanWroteThemAndFaultsHaveTheirPlace) {
+  constexpr int kWords = 1000, kBlocks = 3;
+  for (const std::int64_t fault : {std::int64_t{-1}, std::int64_t{kWords + 7}}) {
+    const CacheProbe probe{17, kWords, fault, 35};
+    auto report = std::make_unique<CacheReport>();
+    *report = {};
+    onHost(kBlocks, kThreads, [&] { probeCacheBody(probe, sharedWords(), report.get()); });
+    for (int unit = 0; unit < kBlocks; ++unit)
+      EXPECT_EQ(report->words[unit], static_cast<unsigned>(kWords * kCacheReads * 8));
+    if (fault < 0) {
+      EXPECT_EQ(report->bad.wrong, 0u);
+      continue;
+    }
+    EXPECT_EQ(report->bad.wrong, static_cast<unsigned>(kCacheReads * 8))
+        << "every pattern, every read, one block";
+    EXPECT_EQ(report->bad.first[0].index, 7u);
+    EXPECT_EQ(report->bad.first[0].expected ^ report->bad.first[0].seen, 1ULL << 35);
+    EXPECT_EQ(report->bad.first[0].unit, 0);
+  }
 }
 
 TEST(KernelBodies, probesCountEveryProductAndEveryWrongOne) {
@@ -251,6 +328,10 @@ TEST(FloatFormats, knownBitsOfEachFormat) {  // Source: IEEE 754; OCP OFP8; CDNA
   EXPECT_EQ(encode(Encoding::E5m2, -1.75), 0xbfu);
   EXPECT_EQ(encode(Encoding::E4m3Fnuz, 1.0), 0x40u);
   EXPECT_EQ(encode(Encoding::E5m2Fnuz, 1.0), 0x40u);
+  EXPECT_EQ(encode(Encoding::E2m1, 1.0), 2u);
+  EXPECT_EQ(encode(Encoding::E2m1, -3.0), 13u);
+  EXPECT_EQ(encodeScale(ScaleEncoding::E8m0, 0), 127u);
+  EXPECT_EQ(encodeScale(ScaleEncoding::E4m3, 1), 0x40u);
   EXPECT_EQ(encode(Encoding::Int8, -127.0), 0x81u);
 }
 

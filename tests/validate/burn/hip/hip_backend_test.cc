@@ -80,8 +80,8 @@ TEST_F(HipBackEnd, everyStageOfAGoodGpuPasses) {
   options.stages = usualStages(*devices_.front(), {});
   const auto report = burn(devices_, options);
   EXPECT_EQ(report.outcome(), Outcome::Pass) << toText(report);
-  EXPECT_EQ(report.devices.front().stages.size(), 8u * 2 - 1 + 3)
-      << "eight formats, of which INT8 has no random data; memory, copy, units";
+  EXPECT_EQ(report.devices.front().stages.size(), 8u * 2 - 1 + 4)
+      << "eight formats, of which INT8 has no random data; memory, copy, units, caches";
   EXPECT_EQ(report.devices.front().identity.kind, "hip");
   EXPECT_EQ(report.devices.front().identity.place, "0000:a0:00.0") << "as the kernel writes it";
   EXPECT_EQ(report.devices.front().identity.library, "hipBLASLt 1.0.0");
@@ -121,6 +121,24 @@ TEST_F(HipBackEnd, aFindingSaysThatTheUnitIsTheOneThatChecked) {
   const auto report = burn(devices_, options);
   EXPECT_THAT(report.devices.front().stages.front().findings.front(),
               HasSubstr("(multiplied on any unit, checked on unit 0): tile 0"));
+}
+
+TEST_F(HipBackEnd, cachesNameTheirUnitAndTheLastOneIsHalfFilled) {
+  auto options = tiny();
+  options.stages = {{StageKind::Caches, Dtype::Fp32, Operands::Integer, {}}};
+  const auto good = burn(devices_, options).devices.front().stages.front();
+  EXPECT_EQ(good.outcome, Outcome::Pass) << testing::PrintToString(good.findings);
+  EXPECT_EQ(good.values.at("cache_shared_memory_units"), 4);
+  EXPECT_EQ(good.values.at("cache_L1_units"), 4);
+  EXPECT_EQ(good.values.at("cache_last_mib"), 1) << "of two";
+  devices_.front()->inject(Fault{FaultKind::CacheBit, 5, 35});
+  const auto bad = burn(devices_, options).devices.front().stages.front();
+  EXPECT_EQ(bad.outcome, Outcome::Fail);
+  EXPECT_THAT(bad.findings.front(), AllOf(HasSubstr("shared memory, read by unit 0, at byte 0x28"),
+                                          HasSubstr("differing bits 0x0000000800000000")));
+  devices_.front()->inject(Fault{FaultKind::MemoryBit, 5, 35});
+  EXPECT_THAT(burn(devices_, options).devices.front().stages.front().findings.front(),
+              HasSubstr("the last cache, read by unit"));
 }
 
 TEST_F(HipBackEnd, aFormatWithoutAnAlgorithmIsAnError) {
@@ -231,7 +249,7 @@ TEST(HipCodeObjects, everyArchitectureHasEveryKernelWithTheSameArguments) {
   std::map<std::string, unsigned> machines{
       {"gfx90a", test::kMachGfx90a}, {"gfx942", test::kMachGfx942}, {"gfx950", test::kMachGfx950}};
   const auto first = test::readCodeObject(files.front().content);
-  EXPECT_EQ(first.kernels.size(), 10u + 5 * 3) << "ten, and a walk a pattern and kind";
+  EXPECT_EQ(first.kernels.size(), 14u + 5 * 3) << "fourteen, and a walk a pattern and kind";
   for (const auto& file : files) {
     const auto code = test::readCodeObject(file.content);
     EXPECT_EQ(code.machine, machines.at(std::string(file.name)));
