@@ -203,9 +203,11 @@ Params diskWrite(const Asked& asked) {
   return Params(nlohmann::json{{"mebibytes", asked.level.disk_mebibytes}});
 }
 Params gpuBurn(const Asked& asked) {
-  return Params(nlohmann::json{{"seconds", asked.level.gpu_seconds},
-                               {"hold_seconds", asked.level.hold_seconds},
-                               {"limit_seconds", asked.limit.count()}});
+  nlohmann::json params{{"seconds", asked.level.gpu_seconds},
+                        {"hold_seconds", asked.level.hold_seconds},
+                        {"limit_seconds", asked.limit.count()}};
+  if (asked.amd()) params["model"] = asked.profile.expect.gpu_model;
+  return params;
 }
 Params hostGemm(const Asked& asked) {
   return Params(nlohmann::json{{"seconds", asked.level.gemm_seconds}});
@@ -309,7 +311,7 @@ constexpr std::array kParams{
 
 Params paramsOf(std::string_view id, const Asked& asked) {
   if (asked.amd() && id.starts_with("gpu.") && id != "gpu.affinity" && id != "gpu.amd" &&
-      id != "gpu.nccl-tests" && id != "gpu.xgmi")
+      id != "gpu.burn" && id != "gpu.nccl-tests" && id != "gpu.xgmi")
     return std::nullopt;  // NVML knows nothing of them
   const auto row = std::find_if(kParams.begin(), kParams.end(),
                                 [id](const auto& each) { return each.id == id; });

@@ -103,10 +103,13 @@ TEST(Gates, amdGpusAreAskedByTheirOwnCheck) {
   profile.expect.gpus = 8;
   profile.expect.gpu_model = "MI300X";
   const auto checks = localChecks({}, profile, {"g", inventory::GateLevel::Medium, {"gpu"}});
-  ASSERT_EQ(checks->size(), 2u);
+  ASSERT_EQ(checks->size(), 3u);
   EXPECT_EQ(checks->at(0).id, "gpu.affinity");
   EXPECT_EQ(checks->at(1).id, "gpu.amd");
   EXPECT_EQ(checks->at(1).params, R"({"count":8,"model":"MI300X"})");
+  EXPECT_EQ(checks->at(2).id, "gpu.burn");
+  EXPECT_NE(checks->at(2).params.find(R"("model":"MI300X")"), std::string::npos)
+      << "NVML knows nothing of them: " << checks->at(2).params;
   const auto rccl = localChecks({}, profile, {"g", inventory::GateLevel::Quick, {"nccl-tests"}});
   EXPECT_EQ(rccl->at(0).params, R"({"gpus":8,"max_bytes":"1G","model":"MI300X"})");
 }

@@ -7,10 +7,15 @@
 
 #include <cstdint>
 
-#if defined(__CUDACC__)
+#if defined(__HIP__)  // clang's own words, without ROCm's headers
+#define MUSTER_HD __attribute__((host)) __attribute__((device))
+#define MUSTER_COPY_BYTES __builtin_memcpy
+#elif defined(__CUDACC__)
 #define MUSTER_HD __host__ __device__
+#define MUSTER_COPY_BYTES memcpy
 #else
 #define MUSTER_HD
+#define MUSTER_COPY_BYTES __builtin_memcpy
 #endif
 
 namespace muster::burn {
@@ -43,6 +48,26 @@ MUSTER_HD inline double randomOperand(std::uint64_t seed, std::uint64_t index, i
   const double magnitude =
       static_cast<double>(random >> (64 - bits)) / static_cast<double>(1ULL << bits);
   return random & 1 ? -magnitude : magnitude;
+}
+
+/// Formats that give each block of `scale_block` neighbours along k a scale (0: no scales): by
+/// which power of two the block is multiplied. Scales that never change would not show that they
+/// are used.
+MUSTER_HD inline int scaleExponent(std::uint64_t seed, std::uint64_t index, int scale_block) {
+  if (scale_block == 0) return 0;
+  return static_cast<int>(draw(mix(seed ^ 0x5), index / static_cast<std::uint64_t>(scale_block)) >>
+                          63);
+}
+/// A whole number of at most twice the limit.
+MUSTER_HD inline std::int64_t scaledInteger(std::uint64_t seed, std::uint64_t index,
+                                            std::int64_t limit, int scale_block) {
+  return integerOperand(seed, index, limit) * (1 << scaleExponent(seed, index, scale_block));
+}
+/// A value in (-1, 1): with scales, of half the size or of the whole.
+MUSTER_HD inline double scaledRandom(std::uint64_t seed, std::uint64_t index, int bits,
+                                     int scale_block) {
+  const double value = randomOperand(seed, index, bits);
+  return scale_block && scaleExponent(seed, index, scale_block) == 0 ? value / 2 : value;
 }
 
 /// Odd, so that a change by any power of two changes the checksum.

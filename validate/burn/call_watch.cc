@@ -121,6 +121,12 @@ class WatchedDevice final : public Device {
     const auto pending = notebook_.note("a product on every unit");
     return device_.probeUnits(seed);
   }
+  std::vector<std::string> unitCaches() const override { return device_.unitCaches(); }
+  Result<CacheRound> probeUnitCache(const std::string& cache, std::uint64_t seed) override {
+    const auto pending = notebook_.note("patterns in " + cache);
+    return device_.probeUnitCache(cache, seed);
+  }
+  std::uint64_t lastCacheBytes() const override { return device_.lastCacheBytes(); }
   Telemetry sample() override {
     const auto pending = notebook_.note("reading its sensors");
     return device_.sample();

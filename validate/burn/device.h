@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the burn engine asks of hardware: products, memory steps, copies, a look at the sensors. One
-// implementation for the host's processors (cpu/), one for NVIDIA GPUs (cuda/), a scripted one in
-// the tests. The engine decides; a device only does, counts and times.
+// implementation for the host's processors (cpu/), one for GPUs (gpu/) over CUDA (cuda/) or HIP
+// (hip/), a scripted one in the tests. The engine decides; a device only does, counts and times.
 #pragma once
 
 #include "base/result.h"
 #include "validate/burn/arith.h"
 #include "validate/burn/device_types.h"
+#include "validate/burn/telemetry.h"
 
 #include <chrono>
 #include <memory>
@@ -17,8 +18,8 @@
 
 namespace muster::burn {
 
-/// What exactness allows of a number format. Source of the widths: IEEE 754, OCP FP8 (E4M3), CUDA's
-/// documentation of TF32 and BF16.
+/// What exactness allows of a number format. Source of the widths: IEEE 754, OCP FP8 (E4M3, E5M2)
+/// and MX (E8M0, E2M1), CUDA's documentation of TF32 and BF16.
 struct DtypeRow {
   Dtype dtype;
   const char* name;
@@ -27,6 +28,7 @@ struct DtypeRow {
                                ///< exact in the accumulator
   int max_n;
   double unit_roundoff;  ///< of the accumulator; 0: integers
+  int scale_block = 0;   ///< values along k that share a scale; 0: no scales
 };
 const DtypeRow& rowOf(Dtype dtype);
 Result<Dtype> parseDtype(std::string_view name);
@@ -46,7 +48,10 @@ struct GemmPlan {
 };
 
 struct BadTile {
-  int unit = 0;  ///< core or lane that checked it
+  int unit = 0;  ///< core, SM or CU that checked it
+  /// A core multiplies what it checks; which unit of a GPU a library multiplies on it does not
+  /// tell.
+  bool multiplied_there = true;
   int tile = 0;  ///< row-major
   std::uint64_t product = 0;
   std::uint32_t odd_values = 0;  ///< that are no integer at all: NaN, infinity, fraction
@@ -89,6 +94,7 @@ struct MemoryStep {
 };
 struct BadWord {
   std::uint64_t offset_bytes = 0, expected = 0, seen = 0;
+  int unit = -1;  ///< SM, CU or core that read it; -1: not known
 };
 struct StepResult {
   std::uint64_t bytes_moved = 0;  ///< read plus written
@@ -112,22 +118,29 @@ struct CopyRound {
   std::uint64_t first_bad_offset = 0;
 };
 
+/// Patterns in a cache that every unit has for itself.
+struct CacheRound {
+  std::uint64_t words = 0, wrong_words = 0;  ///< words that were read
+  int units = 0;                             ///< that read some
+  std::vector<BadWord> first;                ///< offsets within the unit's part
+};
+
 /// What a part of the device (an SM, a core) answered to a small product of its own.
 struct UnitResult {
   int unit = 0;
   std::uint64_t products = 0, wrong = 0;
 };
 
-/// One look at the sensors. What is not offered stays nullopt, which no evaluation takes for good.
-struct Telemetry {
-  double at_seconds = 0;
-  std::optional<double> watts, limit_watts, clock_mhz, temperature_c;
-  std::optional<std::uint64_t> throttle_power_ns, throttle_thermal_ns, throttle_hardware_ns,
-      throttle_reasons;
-  std::optional<std::uint64_t> ecc_corrected, ecc_uncorrected;
+enum class FaultKind {
+  OutputBit,
+  InputBit,
+  ScaleBit,
+  NotANumber,
+  MemoryBit,
+  CopyBit,
+  CacheBit,
+  SlowKernel
 };
-
-enum class FaultKind { OutputBit, InputBit, NotANumber, MemoryBit, CopyBit, SlowKernel };
 /// How often a device with FaultKind::SlowKernel does each product: far beyond what other work on
 /// the machine does to a rate.
 inline constexpr int kSlowKernelTimes = 16;
@@ -141,7 +154,7 @@ struct Fault {
 };
 
 struct Identity {
-  std::string kind;                  ///< "cpu" or "cuda"
+  std::string kind;                  ///< "cpu", "cuda" or "hip"
   std::string model, serial, place;  ///< place: PCI address, or "host"
   int units = 0;                     ///< cores or SMs
   std::string library = {};  ///< that multiplies, with its version: the bits of its results are
@@ -163,6 +176,13 @@ class Device {
   virtual Result<CopyRound> copy(const std::string& route, std::uint64_t bytes,
                                  std::uint64_t seed) = 0;
   virtual Result<std::vector<UnitResult>> probeUnits(std::uint64_t seed) = 0;
+  /// Caches that each unit has for itself and that can be told apart: "shared memory", "L1".
+  virtual std::vector<std::string> unitCaches() const { return {}; }
+  virtual Result<CacheRound> probeUnitCache(const std::string& cache, std::uint64_t) {
+    return fail(ErrorCode::InvalidInput, "this device has no cache " + cache);
+  }
+  /// The last cache before the memory; 0: not told.
+  virtual std::uint64_t lastCacheBytes() const { return 0; }
   virtual Telemetry sample() = 0;
   /// From now on; nullopt ends it. Only the self-test asks.
   virtual void inject(std::optional<Fault> fault) = 0;

@@ -132,6 +132,8 @@ std::string Stage::name() const {
       return "power";
     case StageKind::Units:
       return "units";
+    case StageKind::Caches:
+      return "caches";
   }
   return "stage";
 }
@@ -218,6 +220,8 @@ std::vector<Stage> usualStages(const Device& device, std::chrono::milliseconds e
   }
   for (const auto kind : {StageKind::Memory, StageKind::Copy, StageKind::Units})
     stages.push_back({kind, Dtype::Fp32, Operands::Integer, each});
+  if (!device.unitCaches().empty())
+    stages.push_back({StageKind::Caches, Dtype::Fp32, Operands::Integer, each});
   return stages;
 }
 
@@ -297,6 +301,8 @@ class Run {
         return runCopies(device, options_, stage);
       case StageKind::Units:
         return runUnits(device, options_, stage);
+      case StageKind::Caches:
+        return runCaches(device, options_, stage);
       case StageKind::Power:
         break;
     }

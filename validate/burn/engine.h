@@ -9,7 +9,7 @@
 
 namespace muster::burn {
 
-enum class StageKind { Gemm, Memory, Copy, Power, Units };
+enum class StageKind { Gemm, Memory, Copy, Power, Units, Caches };
 struct Stage {
   StageKind kind = StageKind::Gemm;
   Dtype dtype = Dtype::Fp32;
@@ -49,7 +49,8 @@ struct Options {
 /// Effect: loads the machine; takes the memory that the options name
 Report burn(const Devices& devices, const Options& options);
 
-/// Every number format of the device with both kinds of operands, then memory, copies and units.
+/// Every number format of the device with both kinds of operands, then memory, copies, units, and
+/// caches where the device can tell them apart.
 /// `each`: duration of one stage.
 std::vector<Stage> usualStages(const Device& device, std::chrono::milliseconds each);
 

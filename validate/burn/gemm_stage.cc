@@ -22,9 +22,12 @@ constexpr std::uint64_t kVerifiedToPlain = 200;  ///< at least 99 % of all produ
 
 /// Integer operands: which element of the tile is wrong, and by which bit.
 std::string place(const GemmPlan& plan, const BadTile& bad) {
+  const auto unit = bad.multiplied_there
+                        ? fmt::format("on unit {}", bad.unit)
+                        : fmt::format("(multiplied on any unit, checked on unit {})", bad.unit);
   const auto words = fmt::format(
-      "product {} on unit {}: tile {} (rows from {}, columns from {})", bad.product, bad.unit,
-      bad.tile, bad.tile / plan.tilesPerSide() * kTile, bad.tile % plan.tilesPerSide() * kTile);
+      "product {} {}: tile {} (rows from {}, columns from {})", bad.product, unit, bad.tile,
+      bad.tile / plan.tilesPerSide() * kTile, bad.tile % plan.tilesPerSide() * kTile);
   if (plan.operands != Operands::Integer ||
       bad.values.size() != static_cast<std::size_t>(kTile) * kTile)
     return words + " is not what it must be";

@@ -17,7 +17,8 @@ namespace {
 // tensor cores may keep as few as 14 bits while they add, and their results come out as FP16, which
 // holds whole numbers up to 2,048: with operands from -2 to 2 (variance 2) that is eight standard
 // deviations of a sum of 16,384 products. One of the 2²⁸ results is farther out with a chance of
-// 3·10⁻⁷ a seed.
+// 3·10⁻⁷ a seed. With scales of 1 and 2, elements from -1 to 1 have the variance 5/3: nine standard
+// deviations.
 constexpr std::array kDtypes{
     DtypeRow{Dtype::Fp64, "fp64", 53, 1 << 19, 16384, 0x1p-53},
     DtypeRow{Dtype::Fp32, "fp32", 24, 31, 16384, 0x1p-24},
@@ -25,6 +26,9 @@ constexpr std::array kDtypes{
     DtypeRow{Dtype::Bf16, "bf16", 8, 31, 16384, 0x1p-24},
     DtypeRow{Dtype::Fp16, "fp16", 11, 31, 16384, 0x1p-24},
     DtypeRow{Dtype::Fp8, "fp8", 4, 2, 16384, 0x1p-13},
+    DtypeRow{Dtype::Fp8E5m2, "fp8e5m2", 3, 2, 16384, 0x1p-13},
+    DtypeRow{Dtype::Mxfp8, "mxfp8", 4, 1, 16384, 0x1p-13, 32},
+    DtypeRow{Dtype::Nvfp4, "nvfp4", 2, 1, 16384, 0x1p-13, 16},
     DtypeRow{Dtype::Int8, "int8", 7, 127, 16384, 0},
 };
 constexpr double kSigmas = 10;
@@ -40,10 +44,10 @@ struct Source {
            static_cast<std::uint64_t>(k);
   }
   std::int64_t integer(int at, int k) const {
-    return integerOperand(stream, index(at, k), row.integer_limit);
+    return scaledInteger(stream, index(at, k), row.integer_limit, row.scale_block);
   }
   double random(int at, int k) const {
-    return randomOperand(stream, index(at, k), row.significant_bits);
+    return scaledRandom(stream, index(at, k), row.significant_bits, row.scale_block);
   }
 };
 

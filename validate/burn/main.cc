@@ -31,9 +31,11 @@ struct Words {
 };
 
 void declare(CLI::App& app, Words& words) {
-  app.add_option("--backend", words.backend, "cpu or cuda")->capture_default_str();
+  app.add_option("--backend", words.backend,
+                 "cpu, cuda, hip, or gpu: cuda or hip, by who made the GPUs")
+      ->capture_default_str();
   app.add_option("--stage", words.stages,
-                 "gemm, memory, copy, units, power; default: all but power")
+                 "gemm, memory, copy, units, caches, power; default: all but power")
       ->delimiter(',');
   app.add_option("--dtype", words.dtypes, "number formats of products; default: all of the device")
       ->delimiter(',');
@@ -76,6 +78,7 @@ std::optional<StageKind> kindOf(const std::string& name) {
   if (name == "memory") return StageKind::Memory;
   if (name == "copy") return StageKind::Copy;
   if (name == "units") return StageKind::Units;
+  if (name == "caches") return StageKind::Caches;
   if (name == "power") return StageKind::Power;
   return std::nullopt;
 }
@@ -101,7 +104,9 @@ Result<std::vector<Stage>> stagesOf(const Words& words, const Device& device) {
     if (!kindOf(name))
       return fail(
           ErrorCode::InvalidInput,
-          fmt::format("there is no stage '{}'; there are gemm, memory, copy, units, power", name));
+          fmt::format("there is no stage '{}'; there are gemm, memory, copy, units, caches, "
+                      "power",
+                      name));
   for (const auto& stage : usualStages(device, each)) {
     const bool asked = words.stages.empty() ||
                        std::any_of(words.stages.begin(), words.stages.end(),

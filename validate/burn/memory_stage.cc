@@ -73,9 +73,11 @@ Result<void> patterns(Device& device, const Options& options, const Stage& stage
       for (const auto& bad : result.first)
         if (report.findings.size() < kMaxFindings)
           report.fails(fmt::format(
-              "step {} of round {} at byte {:#x}: expected {:#018x} saw {:#018x}, differing bits "
+              "step {} of round {} at byte {:#x}{}: expected {:#018x} saw {:#018x}, differing bits "
               "{:#018x}",
-              done, rounds, bad.offset_bytes, bad.expected, bad.seen, bad.expected ^ bad.seen));
+              done, rounds, bad.offset_bytes,
+              bad.unit < 0 ? "" : fmt::format(", read by unit {}", bad.unit), bad.expected,
+              bad.seen, bad.expected ^ bad.seen));
     }
     ++rounds;
     if (!complete && done == steps.size()) complete = true, first_round_seconds = passed();

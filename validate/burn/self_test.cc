@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/burn/self_test.h"
 
-#include "validate/burn/float_formats.h"
 #include "validate/burn/golden.h"
+#include "validate/burn/gpu/float_formats.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
@@ -37,6 +39,11 @@ class Tester {
       expectFail(fmt::format("copy bit {}", bit),
                  {FaultKind::CopyBit, 99 + static_cast<std::uint64_t>(bit) * 1031, bit},
                  {StageKind::Copy});
+    if (!device_.unitCaches().empty())
+      for (const int bit : bits(64))
+        expectFail(fmt::format("cache bit {}", bit),
+                   {FaultKind::CacheBit, 77 + static_cast<std::uint64_t>(bit), bit},
+                   {StageKind::Caches});
     pulse();
     slow();
     return std::move(result_);
@@ -90,13 +97,17 @@ class Tester {
         tile.begin());
     const std::uint64_t index =
         at / kTile * kN + at % kTile;  // a sum that is not zero: the sign of a zero is no value
-    const int width = cuda::bytesOf(cuda::outputOf(dtype)) * 8;
+    const int width = gpu::bytesOf(gpu::outputOf(dtype)) * 8;
     for (const int bit : bits(width))
       expectFail(fmt::format("{} output bit {}", name, bit), {FaultKind::OutputBit, index, bit},
                  {StageKind::Gemm, dtype});
-    for (const int bit : bits(operandBits(dtype)))
+    for (const int bit : bits(gpu::bytesOf(gpu::encodingOf(dtype, true, gpu::Float8::Ocp)) * 8))
       expectFail(fmt::format("{} input bit {}", name, bit), {FaultKind::InputBit, 77, bit},
                  {StageKind::Gemm, dtype});
+    if (rowOf(dtype).scale_block)
+      for (const int bit : bits(8))
+        expectFail(fmt::format("{} scale bit {}", name, bit), {FaultKind::ScaleBit, 9, bit},
+                   {StageKind::Gemm, dtype});
     if (rowOf(dtype).unit_roundoff == 0) return;
     expectFail(fmt::format("{} not a number", name), {FaultKind::NotANumber, index, 0},
                {StageKind::Gemm, dtype});
@@ -112,9 +123,10 @@ class Tester {
     const auto& row = rowOf(dtype);
     double value = 0;
     for (int k = 0; k < kN; ++k)
-      value +=
-          randomOperand(streamA(plan.seed), static_cast<std::uint64_t>(k), row.significant_bits) *
-          randomOperand(streamB(plan.seed), static_cast<std::uint64_t>(k), row.significant_bits);
+      value += scaledRandom(streamA(plan.seed), static_cast<std::uint64_t>(k), row.significant_bits,
+                            row.scale_block) *
+               scaledRandom(streamB(plan.seed), static_cast<std::uint64_t>(k), row.significant_bits,
+                            row.scale_block);
     for (const int bit : bits(width)) {
       const Fault fault{FaultKind::OutputBit, 0, bit};
       if (std::abs(flipped(value, width, bit) - value) > 2 * sideTolerance(plan) ||
@@ -130,28 +142,10 @@ class Tester {
     if (width == 64)
       return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) ^ 1ULL << bit);
     if (width == 16)
-      return cuda::decodeHalf(cuda::encodeFloat(cuda::kHalf, static_cast<float>(value)) ^
-                              1u << bit);
+      return gpu::decodeHalf(gpu::encodeFloat(gpu::kHalf, static_cast<float>(value)) ^ 1u << bit);
     return std::bit_cast<float>(std::bit_cast<std::uint32_t>(static_cast<float>(value)) ^
                                 1u << bit);
   }
-  static int operandBits(Dtype dtype) {
-    switch (dtype) {
-      case Dtype::Fp64:
-        return 64;
-      case Dtype::Fp32:
-      case Dtype::Tf32:
-        return 32;
-      case Dtype::Bf16:
-      case Dtype::Fp16:
-        return 16;
-      case Dtype::Fp8:
-      case Dtype::Int8:
-        return 8;
-    }
-    return 8;
-  }
-
   /// The first product is right, what a pulse computes is not: no sum tells, every bit does.
   void pulse() {
     for (const auto dtype : device_.dtypes()) {

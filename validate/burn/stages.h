@@ -27,6 +27,7 @@ StageReport runGemm(Device& device, const Options& options, const Stage& stage,
 StageReport runMemory(Device& device, const Options& options, const Stage& stage);
 StageReport runCopies(Device& device, const Options& options, const Stage& stage);
 StageReport runUnits(Device& device, const Options& options, const Stage& stage);
+StageReport runCaches(Device& device, const Options& options, const Stage& stage);
 /// `start`: the moment at which all devices begin to pulse. `watts`: the mean since a moment, and
 /// the limit, of the samples so far.
 struct Power {

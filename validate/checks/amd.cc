@@ -140,7 +140,8 @@ Result<std::string> said(const Host& host, const char* program, std::vector<std:
   return done.out;
 }
 
-/// By amd-smi; where there is none, by rocm-smi and the kernel's own counters.
+}  // namespace
+
 Result<std::vector<AmdGpu>> lookAtAmd(const Host& host) {
   const auto parts = said(host, "amd-smi", {"static", "--asic", "--bus", "--json"});
   if (!parts && parts.error().code() == ErrorCode::NotFound) {
@@ -152,8 +153,6 @@ Result<std::vector<AmdGpu>> lookAtAmd(const Host& host) {
   TRY(metrics, said(host, "amd-smi", {"metric", "--ecc", "--temperature", "--json"}));
   return parseAmdSmi(*parts, metrics);
 }
-
-}  // namespace
 
 Verdict checkGpuAmd(const nlohmann::json& params, const Host& host) {
   const auto count = params.value("count", 0);

@@ -26,4 +26,7 @@ Result<std::vector<AmdGpu>> parseAmdSmi(std::string_view static_json, std::strin
 /// kernel's (ras/umc_err_count). Errors: Corrupt
 Result<std::vector<AmdGpu>> parseRocmSmi(std::string_view json, const Host& host);
 
+/// By amd-smi; where there is none, by rocm-smi and the kernel's own counters.
+Result<std::vector<AmdGpu>> lookAtAmd(const Host& host);
+
 }  // namespace muster::validate

@@ -4,6 +4,7 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/utf8.h"
+#include "validate/checks/amd.h"
 #include "validate/checks/burn_floors.h"
 #include "validate/checks/expectations.h"
 #include "validate/checks/external_program.h"
@@ -86,36 +87,55 @@ std::string ownProgram(const Host& host, const char* name) {
   return std::filesystem::exists(beside, error) ? beside.string() : name;
 }
 
+/// What is to be burnt, and by which back end.
+struct BurnTarget {
+  std::string backend, model;
+  std::size_t gpus = 0;
+  std::string sensors;
+};
+
+/// AMD's GPUs where the gate names their model, else those that NVML sees.
+Result<BurnTarget> burnTarget(const nlohmann::json& params, const Host& host) {
+  if (params.contains("model")) {
+    TRY(gpus, lookAtAmd(host));
+    if (gpus.empty()) return fail(ErrorCode::NotFound, "no AMD GPU is seen");
+    // The driver tells no reasons of throttling: its times are evaluated where it has them.
+    return BurnTarget{"hip", gpus.front().model, gpus.size(), "watts,ecc"};
+  }
+  TRY(look, readGpus());
+  if (look.gpus.empty()) return fail(ErrorCode::NotFound, "NVML sees no GPU");
+  return BurnTarget{"cuda", look.gpus.front().identity.model, look.gpus.size(),
+                    "watts,ecc,throttle"};
+}
+
 }  // namespace
 
 Verdict checkGpuBurn(const nlohmann::json& params, const Host& host) {
-  const auto look = readGpus();
-  if (!look) return noData(look.error().str());
-  if (look->gpus.empty()) return noData("NVML sees no GPU");
+  const auto target = burnTarget(params, host);
+  if (!target) return noData(target.error().str());
   const double seconds = params.value("seconds", 20.0),
                limit = params.value("limit_seconds", 3600.0);
-  std::vector<std::string> args{"--backend", "cuda",
-                                "--json",    "-",
-                                "--seconds", fmt::format("{}", seconds),
-                                "--require", "watts,ecc,throttle"};
+  std::vector<std::string> args{"--backend", target->backend, "--json",
+                                "-",         "--seconds",     fmt::format("{}", seconds),
+                                "--require", target->sensors};
   const auto stages = params.value("stages", std::string(kAllStages));
   args.insert(args.end(), {"--stage", stages, "--min-power-share",
                            fmt::format("{}", params.value("min_power_share", kPowerShare))});
   if (params.contains("hold_seconds"))
     args.insert(args.end(),
                 {"--hold-seconds", fmt::format("{}", params.at("hold_seconds").get<double>())});
-  const auto& model = look->gpus.front().identity.model;
+  const auto& model = target->model;
   const auto floors = burnFloors(model, stages);
   if (!floors.empty())
     args.insert(args.end(), {"--min", fmt::format("{}", fmt::join(floors, ","))});
   const auto done = runProgram(host, ownProgram(host, "muster-burn"), args, limit);
   if (!done) return broken(done.error());
   auto report = jsonOrNone(done->out, kToolJson);
-  auto verdict = verdictOfBurn(report, look->gpus.size());
+  auto verdict = verdictOfBurn(report, target->gpus);
   if (verdict.status == wire::CheckStatus::Pass && done->code != 0)
     verdict = failed(
         fmt::format("muster-burn ended with {}: {}", done->code, cutToBytes(done->err, 500)));
-  if (done->code == 0) evaluateCopiesAndNameTheRest(verdict, model, look->gpus.size(), floors);
+  if (done->code == 0) evaluateCopiesAndNameTheRest(verdict, model, target->gpus, floors);
   if (verdict.status == wire::CheckStatus::NoData)
     verdict.text += fmt::format(" and ended with {}: {}", done->code, cutToBytes(done->err, 500));
   if (floors.empty() && stages != "units" && stages != "power")
@@ -146,8 +166,8 @@ Verdict checkCollectiveReady(const nlohmann::json&, const Host& host) {
   };
   const bool nccl = has("nccl");
   auto verdict = has("tcp") || nccl
-                     ? pass(nccl ? fmt::format("NCCL {} on {} GPUs", probe.value("nccl", "?"),
-                                               probe.value("gpus", 0))
+                     ? pass(nccl ? fmt::format("{} {} on {} GPUs", probe.value("library", "NCCL"),
+                                               probe.value("nccl", "?"), probe.value("gpus", 0))
                                  : fmt::format("TCP alone: {}", probe.value("no_nccl", "no NCCL")))
                      : failed("muster-collective has no transport");
   verdict.values = {{"tcp", has("tcp") ? 1 : 0}, {"nccl_gpus", nccl ? probe.value("gpus", 0) : 0}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks put in and must get out, element by element. Apart from collective.h, because nvcc
-// reads it too, as C++20.
+// What ranks put in and must get out, element by element. Apart from collective.h, because
+// compilers of kernels read it too, as C++20.
 #pragma once
 
 #include "validate/burn/arith.h"
@@ -40,4 +40,12 @@ MUSTER_HD inline float outputValue(Operation operation, std::uint64_t seed, int 
   }
   return -1;
 }
+
+/// Which output a rank's is.
+struct OutputRule {
+  Operation operation;
+  std::uint64_t seed;
+  int rank, ranks;
+  std::uint64_t count;
+};
 }  // namespace muster::collective

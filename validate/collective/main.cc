@@ -63,7 +63,7 @@ int probe() {
   nlohmann::json out{{"format", "muster-collective-probe/1"}, {"transports", {"tcp"}}, {"gpus", 0}};
   if (const auto nccl = openNccl(ownFolder())) {
     out["transports"].push_back("nccl");
-    out["gpus"] = nccl->gpus, out["nccl"] = nccl->version;
+    out["gpus"] = nccl->gpus, out["nccl"] = nccl->version, out["library"] = nccl->library;
   } else {
     out["no_nccl"] = nccl.error().str();
   }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/collective/transports.h"
 
+#include "validate/collective/rccl/rccl.h"
+
 #include <dlfcn.h>
 #include <fmt/format.h>
 
 namespace muster::collective {
+namespace {
 
-Result<NcclFound> openNccl(const std::filesystem::path& folder_of_program) {
+Result<NcclFound> openNvidias(const std::filesystem::path& folder_of_program) {
   const auto file = folder_of_program / kNcclFile;
   std::error_code error;
   if (!std::filesystem::exists(file, error))
@@ -29,6 +32,17 @@ Result<NcclFound> openNccl(const std::filesystem::path& folder_of_program) {
   Result<NcclFound> found = fail(ErrorCode::Internal, "not opened");
   open(found);
   return found;
+}
+
+}  // namespace
+
+Result<NcclFound> openNccl(const std::filesystem::path& folder_of_program) {
+  auto nvidias = openNvidias(folder_of_program);
+  if (nvidias || nvidias.error().code() != ErrorCode::NotFound) return nvidias;
+  auto amds = openRccl();
+  if (amds || amds.error().code() != ErrorCode::NotFound) return amds;
+  return fail(ErrorCode::NotFound,
+              fmt::format("{}; and {}", nvidias.error().text(), amds.error().text()));
 }
 
 }  // namespace muster::collective

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/fakes/cuda/fake_cuda.h"
 
-#include "validate/burn/float_formats.h"
+#include "tests/fakes/gpu/fake_units.h"
+#include "tests/fakes/gpu/narrow_floats.h"
 
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
@@ -13,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 // Opaque to users, so ours to fill.
 struct CUstream_st {};
@@ -23,7 +25,7 @@ struct CUevent_st {
 namespace {
 
 using muster::test::fakeCuda;
-namespace burn = muster::burn;
+namespace narrow = muster::test::narrow;
 
 /// Ranks of a collective are threads.
 std::mutex& books() {
@@ -41,6 +43,8 @@ thread_local cudaError_t t_last_error = cudaSuccess;
 struct Desc {
   cublasComputeType_t compute;
   std::int32_t transpose_a = 0, transpose_b = 0;
+  std::int32_t scale_mode_a = 0, scale_mode_b = 0;
+  const std::uint8_t *scales_a = nullptr, *scales_b = nullptr;
 };
 struct Layout {
   cudaDataType type;
@@ -61,17 +65,6 @@ void drop(void* handle) {
   delete static_cast<T*>(handle);
 }
 
-/// The value of a format's bits, by its definition.
-double decode(burn::cuda::FloatFormat format, std::uint32_t bits) {
-  const auto mantissa = bits & ((1u << format.mantissa_bits) - 1),
-             exponent = bits >> format.mantissa_bits & ((1u << format.exponent_bits) - 1);
-  const bool negative = bits >> (format.mantissa_bits + format.exponent_bits) & 1;
-  const double value = exponent ? std::ldexp(1 + std::ldexp(mantissa, -format.mantissa_bits),
-                                             static_cast<int>(exponent) - format.bias)
-                                : std::ldexp(mantissa, 1 - format.bias - format.mantissa_bits);
-  return negative ? -value : value;
-}
-
 double valueAt(cudaDataType type, const void* from, std::uint64_t index) {
   switch (type) {
     case CUDA_R_64F:
@@ -79,11 +72,15 @@ double valueAt(cudaDataType type, const void* from, std::uint64_t index) {
     case CUDA_R_32F:
       return static_cast<const float*>(from)[index];
     case CUDA_R_16F:
-      return decode(burn::cuda::kHalf, static_cast<const std::uint16_t*>(from)[index]);
+      return narrow::half(static_cast<const std::uint16_t*>(from)[index]);
     case CUDA_R_16BF:
-      return decode(burn::cuda::kBrain, static_cast<const std::uint16_t*>(from)[index]);
+      return narrow::brain(static_cast<const std::uint16_t*>(from)[index]);
     case CUDA_R_8F_E4M3:
-      return decode(burn::cuda::kE4m3, static_cast<const std::uint8_t*>(from)[index]);
+      return narrow::e4m3(static_cast<const std::uint8_t*>(from)[index]);
+    case CUDA_R_8F_E5M2:
+      return narrow::e5m2(static_cast<const std::uint8_t*>(from)[index]);
+    case CUDA_R_4F_E2M1:
+      return narrow::e2m1(static_cast<const std::uint8_t*>(from)[index / 2] >> (index % 2 * 4));
     case CUDA_R_8I:
       return static_cast<const std::int8_t*>(from)[index];
     default:
@@ -92,6 +89,31 @@ double valueAt(cudaDataType type, const void* from, std::uint64_t index) {
 }
 
 constexpr int kSlowTurns = 16;
+
+/// The scale of block `block` of line `line`: 128 lines by 4 blocks are a tile of 32 by 16 bytes,
+/// in which 32 lines are 4 columns; tiles lie line of tiles by line of tiles. Source: cuBLAS, "1D
+/// Block Scaling Factors Layout", as its picture of a tile has it
+double scaleOf(std::int32_t mode, const std::uint8_t* scales, std::uint64_t line,
+               std::uint64_t block, std::uint64_t blocks) {
+  std::uint64_t tile_row = 0, tile_column = 0;
+  while (line >= 128) line -= 128, ++tile_row;
+  while (block >= 4) block -= 4, ++tile_column;
+  std::uint64_t column = block;
+  while (line >= 32) line -= 32, column += 4;
+  const auto tiles_before = tile_row * (blocks / 4) + tile_column;
+  const auto bits = scales[tiles_before * 32 * 16 + line * 16 + column];
+  return mode == CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0 ? narrow::e8m0(bits)
+                                                          : narrow::e4m3(bits & 0x7f);
+}
+
+/// Multiplies what lies along k by its blocks' scales.
+void scaleLine(double* values, std::uint64_t n, std::int32_t mode, const std::uint8_t* scales,
+               std::uint64_t line) {
+  if (!scales) return;
+  const std::uint64_t size = mode == CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0 ? 32 : 16;
+  for (std::uint64_t k = 0; k < n; ++k)
+    values[k] *= scaleOf(mode, scales, line, k / size, n / size);
+}
 
 double otherOrder(const double* row, const double* column, std::uint64_t n, cudaDataType_t type) {
   double wide = 0;
@@ -121,7 +143,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {};
   std::strcpy(properties->name, "Fake H100");
   properties->multiProcessorCount = muster::test::kFakeUnits;
-  properties->major = 9;
+  properties->sharedMemPerBlockOptin = 64 << 10;
+  properties->l2CacheSize = 2 << 20;
+  properties->major = fakeCuda().major;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
@@ -216,6 +240,14 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
   auto* mine = reinterpret_cast<Desc*>(desc);
   if (what == CUBLASLT_MATMUL_DESC_TRANSA && bytes == 4) std::memcpy(&mine->transpose_a, value, 4);
   if (what == CUBLASLT_MATMUL_DESC_TRANSB && bytes == 4) std::memcpy(&mine->transpose_b, value, 4);
+  if (what == CUBLASLT_MATMUL_DESC_A_SCALE_MODE && bytes == 4)
+    std::memcpy(&mine->scale_mode_a, value, 4);
+  if (what == CUBLASLT_MATMUL_DESC_B_SCALE_MODE && bytes == 4)
+    std::memcpy(&mine->scale_mode_b, value, 4);
+  if (what == CUBLASLT_MATMUL_DESC_A_SCALE_POINTER && bytes == 8)
+    std::memcpy(&mine->scales_a, value, 8);
+  if (what == CUBLASLT_MATMUL_DESC_B_SCALE_POINTER && bytes == 8)
+    std::memcpy(&mine->scales_b, value, 8);
   return what == CUBLASLT_MATMUL_DESC_FAST_ACCUM && bytes != 1 ? CUBLAS_STATUS_INVALID_VALUE
                                                                : CUBLAS_STATUS_SUCCESS;
 }
@@ -268,6 +300,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
   const auto &left = *reinterpret_cast<Layout*>(a_layout),
              &right = *reinterpret_cast<Layout*>(b_layout),
              &out = *reinterpret_cast<Layout*>(c_layout);
+  if (left.type == CUDA_R_4F_E2M1 && (!how.scales_a || !how.scales_b))
+    return CUBLAS_STATUS_NOT_SUPPORTED;
   const auto n = out.rows;
   const auto which = fakeCuda().last_algorithm = static_cast<int>(algorithm->data[0]);
   const auto get = [](const Layout& layout, const void* from, bool transposed, std::uint64_t row,
@@ -276,11 +310,14 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
     return valueAt(layout.type, from, column * static_cast<std::uint64_t>(layout.leading) + row);
   };
   std::vector<double> rows(n * n), columns(n * n);
-  for (std::uint64_t i = 0; i < n; ++i)
+  for (std::uint64_t i = 0; i < n; ++i) {
     for (std::uint64_t k = 0; k < n; ++k) {
       rows[i * n + k] = get(left, a, how.transpose_a == CUBLAS_OP_T, i, k);
       columns[i * n + k] = get(right, b, how.transpose_b == CUBLAS_OP_T, k, i);
     }
+    scaleLine(&rows[i * n], n, how.scale_mode_a, how.scales_a, i);
+    scaleLine(&columns[i * n], n, how.scale_mode_b, how.scales_b, i);
+  }
   for (std::uint64_t j = 0; j < out.columns; ++j)
     for (std::uint64_t i = 0; i < n; ++i) {
       double sum = 0;

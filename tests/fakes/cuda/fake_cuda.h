@@ -8,10 +8,9 @@
 
 namespace muster::test {
 
-inline constexpr int kFakeUnits = 4;  ///< SMs of each GPU
-
 struct FakeCuda {
   int gpus = 1;
+  int major = 9;                         ///< compute capability
   std::uint64_t free_bytes = 64u << 20;  ///< what cudaMalloc gives in all
   std::uint64_t taken = 0;               ///< bytes in use
   int handles = 0;                       ///< streams, events, layouts, … in use

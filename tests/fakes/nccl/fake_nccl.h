@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL on the host, among threads of one process: collectives by their definition, messages through
-// boxes. Memory is the fake CUDA runtime's.
+// boxes. Memory is that of the runtime of the tests.
 #pragma once
 
 #include <atomic>

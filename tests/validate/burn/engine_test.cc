@@ -185,7 +185,7 @@ TEST(Engine, theWrongElementOfATileIsNamed) {
   Script script;
   const GemmPlan plan{Dtype::Fp32, Operands::Integer, kTile, Options{}.seed};
   const auto exact = exactTile(plan, 0);
-  BadTile bad{0, 0, 0, 0, std::vector<double>(exact.begin(), exact.end())};
+  BadTile bad{0, true, 0, 0, 0, std::vector<double>(exact.begin(), exact.end())};
   bad.values[2 * kTile + 5] += 64;
   script.round.bad_tiles = 1;
   script.round.first = {bad};

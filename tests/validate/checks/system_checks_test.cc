@@ -514,6 +514,27 @@ std::string amdMetric(const std::string& uncorrectable, const std::string& hotsp
          uncorrectable + R"(},"temperature":{"hotspot":{"value":)" + hotspot + R"(,"unit":"C"}}}])";
 }
 
+TEST_F(SystemChecks, amdGpusAreBurntByHip) {
+  const json asked{{"model", "MI300X"}};
+  EXPECT_EQ(check("gpu.burn", asked).status, CheckStatus::NoData) << "no amd-smi";
+  outputs_["amd-smi static"] = {0, kAmdStatic, ""};
+  outputs_["amd-smi metric"] = {0, amdMetric("0", "45"), ""};
+  outputs_["muster-burn"] = {
+      0,
+      R"({"format":"muster-burn/1","outcome":"pass","devices":[{"place":"0000:05:00.0","serial":"A","outcome":"pass","stages":[{"name":"gemm bf16 integer","outcome":"pass","values":{"gemm_bf16_gflops":720000}}]}]})",
+      ""};
+  const auto good = check("gpu.burn", asked);
+  EXPECT_EQ(good.status, CheckStatus::Pass) << good.text;
+  const auto& args = ran_.back().args;
+  const auto has = [&args](const char* word) {
+    return std::find(args.begin(), args.end(), word) != args.end();
+  };
+  EXPECT_TRUE(has("hip"));
+  EXPECT_TRUE(has("watts,ecc")) << "no reasons of throttling are told by the driver";
+  EXPECT_NE(ran_.back().str().find("gemm_bf16_gflops="), std::string::npos)
+      << "floors of the table: " << ran_.back().str();
+}
+
 TEST_F(SystemChecks, amdGpusByAmdSmi) {
   EXPECT_EQ(check("gpu.amd").status, CheckStatus::NoData) << "no amd-smi";
   outputs_["amd-smi static"] = {0, kAmdStatic, ""};

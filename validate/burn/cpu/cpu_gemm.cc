@@ -151,7 +151,7 @@ class CpuGemm final : public GemmWork {
       if (seen.odd == 0 && seen.sum == golden_[static_cast<std::size_t>(tile)]) continue;
       ++round.bad_tiles;
       if (round.first.size() >= kFirstBad) continue;
-      BadTile bad{cpus_[static_cast<std::size_t>(lane)], tile, round.products, seen.odd, {}};
+      BadTile bad{cpus_[static_cast<std::size_t>(lane)], true, tile, round.products, seen.odd, {}};
       if (round.first.empty())
         for (std::size_t i = 0; i < kTile; ++i)
           for (std::size_t j = 0; j < kTile; ++j)

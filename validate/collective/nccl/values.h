@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs and their check, on the GPU.
+// Inputs and their check, launched by CUDA.
 #pragma once
 
 #include "validate/collective/element_values.h"
@@ -9,12 +9,6 @@
 namespace muster::collective {
 
 void fillInput(cudaStream_t, float* to, std::uint64_t count, std::uint64_t seed, int rank);
-struct OutputRule {
-  Operation operation;
-  std::uint64_t seed;
-  int rank, ranks;
-  std::uint64_t count;
-};
 /// Adds to `wrong`; a NaN is wrong.
 void countWrongOutput(cudaStream_t, const float* from, std::uint64_t count, OutputRule rule,
                       unsigned long long* wrong);

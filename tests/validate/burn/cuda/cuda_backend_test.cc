@@ -4,7 +4,6 @@
 #include "tests/fakes/cuda/fake_cuda.h"
 #include "tests/paths.h"
 #include "validate/burn/backends.h"
-#include "validate/burn/float_formats.h"
 #include "validate/burn/self_test.h"
 
 #include <gtest/gtest.h>
@@ -52,8 +51,8 @@ TEST_F(CudaBackEnd, everyStageOfAGoodGpuPasses) {
   options.stages = usualStages(*devices_.front(), {});
   const auto report = burn(devices_, options);
   EXPECT_EQ(report.outcome(), Outcome::Pass) << toText(report);
-  EXPECT_EQ(report.devices.front().stages.size(), 6u * 2 - 1 + 3)
-      << "six formats, of which INT8 has no random data; memory, copy, units";
+  EXPECT_EQ(report.devices.front().stages.size(), 8u * 2 - 1 + 4)
+      << "eight formats, of which INT8 has no random data; memory, copy, units, caches";
   EXPECT_EQ(report.devices.front().identity.place, "0000:01:00.0");
 }
 
@@ -61,6 +60,39 @@ TEST_F(CudaBackEnd, catchesEveryKindOfFault) {
   const auto result = selfTest(devices_, 0, false);
   EXPECT_TRUE(result.good()) << result.missed();
   EXPECT_GE(result.rows.size(), 60u);
+}
+
+class Blackwell : public CudaBackEnd {
+ protected:
+  Blackwell() {
+    devices_.clear();
+    fakeCuda() = {};
+    fakeCuda().major = 10;
+    EXPECT_TRUE(openCuda(devices_));
+  }
+};
+
+TEST_F(Blackwell, multipliesFormatsWithScalesOfEveryBlock) {
+  auto options = tiny();
+  options.n = 2 * kTile;  // more than one tile of scales
+  for (const auto dtype : {Dtype::Mxfp8, Dtype::Nvfp4})
+    for (const auto operands : {Operands::Integer, Operands::Random})
+      options.stages.push_back({StageKind::Gemm, dtype, operands, {}});
+  const auto report = burn(devices_, options);
+  EXPECT_EQ(report.outcome(), Outcome::Pass) << toText(report);
+}
+
+TEST_F(Blackwell, catchesEveryKindOfFaultInThem) {
+  const auto result = selfTest(devices_, 0, false);
+  EXPECT_TRUE(result.good()) << result.missed();
+  for (const char* name : {"mxfp8 scale bit 0", "nvfp4 scale bit 7", "nvfp4 input bit 4"})
+    EXPECT_TRUE(std::any_of(result.rows.begin(), result.rows.end(), [name](const auto& row) {
+      return row.fault == name;
+    })) << name;
+}
+
+TEST_F(CudaBackEnd, hopperHasNoUnitForScales) {
+  for (const auto dtype : devices_.front()->dtypes()) EXPECT_EQ(rowOf(dtype).scale_block, 0);
 }
 
 TEST_F(CudaBackEnd, goldensAreThoseOfEveryOtherBackEnd) {
@@ -113,7 +145,7 @@ TEST_F(CudaBackEnd, aFormatWithoutAnAlgorithmIsAnError) {
   options.stages = {{StageKind::Gemm, Dtype::Bf16, Operands::Integer, {}}};
   const auto report = burn(devices_, options);
   EXPECT_EQ(report.outcome(), Outcome::Error);
-  EXPECT_NE(report.devices.front().stages.front().findings.front().find("no algorithm for bf16"),
+  EXPECT_NE(report.devices.front().stages.front().findings.front().find("product of bf16"),
             std::string::npos);
 }
 
@@ -137,19 +169,6 @@ TEST(CudaPeers, copiesGoToEveryOtherGpu) {
   for (const auto& route : devices[1]->routes())
     EXPECT_EQ(devices[1]->copy(route, 1 << 16, 1)->bad_blocks, 0u) << route;
   EXPECT_FALSE(devices[1]->copy("to the moon", 1 << 16, 1));
-}
-
-TEST(CudaFormats, knownBitsOfEachFormat) {  // Source: IEEE 754, OCP FP8
-  using namespace cuda;
-  EXPECT_EQ(encode(Dtype::Bf16, 1.0), 0x3f80u);
-  EXPECT_EQ(encode(Dtype::Bf16, -31.0), 0xc1f8u);
-  EXPECT_EQ(encode(Dtype::Fp16, 1.0), 0x3c00u);
-  EXPECT_EQ(encode(Dtype::Fp16, -0.5), 0xb800u);
-  EXPECT_EQ(encode(Dtype::Fp8, 1.0), 0x38u);
-  EXPECT_EQ(encode(Dtype::Fp8, 3.0), 0x44u);
-  EXPECT_EQ(encode(Dtype::Fp8, -0.9375), 0xb7u);
-  EXPECT_EQ(encode(Dtype::Fp8, 0.0), 0u);
-  EXPECT_EQ(encode(Dtype::Int8, -127.0), 0x81u);
 }
 
 TEST(CudaBackEndFile, loadsAndSaysWhetherThereIsAGpu) {

@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "validate/burn/cuda/cuda_memory.h"
+#include "validate/burn/gpu/gpu_memory.h"
 
 #include "validate/burn/cpu/kernels.h"
-#include "validate/burn/cuda/kernels.h"
 
 #include <algorithm>
 #include <thread>
 
-namespace muster::burn::cuda {
+namespace muster::burn::gpu {
 namespace {
 
 constexpr std::uint64_t kWord = sizeof(std::uint64_t);
 
-class CudaMemory final : public MemoryWork {
+class GpuMemory final : public MemoryWork {
  public:
-  static Result<std::unique_ptr<MemoryWork>> make(std::uint64_t bytes, int device,
+  static Result<std::unique_ptr<MemoryWork>> make(Backend& runtime, std::uint64_t bytes, int device,
                                                   std::optional<Fault> fault) {
-    auto work = std::unique_ptr<CudaMemory>(new CudaMemory(device, fault));
-    TRY_OK(ok(cudaSetDevice(device), "cudaSetDevice"));
+    auto work = std::unique_ptr<GpuMemory>(new GpuMemory(runtime, device, fault));
+    TRY_OK(runtime.select(device));
     work->words_ = bytes / kWord / kCopyBlockWords * kCopyBlockWords;
     if (work->words_ == 0) return fail(ErrorCode::InvalidInput, "no device memory to test");
-    TRY(memory, allocate(work->words_ * kWord));
-    TRY(report, allocate(sizeof(WordReport)));
-    TRY(stream, makeStream());
-    TRY(span, Span::make());
+    TRY(memory, allocate(runtime, work->words_ * kWord));
+    TRY(report, allocate(runtime, sizeof(WordReport)));
+    TRY(stream, makeStream(runtime));
+    TRY(span, Span::make(runtime));
     work->memory_ = std::move(memory), work->report_ = std::move(report),
     work->stream_ = std::move(stream), work->span_ = std::move(span);
     return work;
@@ -32,49 +31,47 @@ class CudaMemory final : public MemoryWork {
   std::uint64_t bytes() const override { return words_ * kWord; }
 
   Result<StepResult> step(const MemoryStep& step, std::uint64_t seed) override {
-    TRY_OK(ok(cudaSetDevice(device_), "cudaSetDevice"));
+    TRY_OK(runtime_.select(device_));
     std::this_thread::sleep_for(step.hold);  // the test itself: cells are left alone
-    TRY_OK(ok(cudaMemsetAsync(report_.get(), 0, sizeof(WordReport), stream_.get()),
-              "cudaMemsetAsync"));
+    TRY_OK(runtime_.setBytes(report_.get(), 0, sizeof(WordReport), stream_.get()));
     TRY_OK(span_->start(stream_.get()));
     const Walk walk{step.downwards, step.read.has_value(), step.write.has_value(),
                     step.read.value_or(MemoryWord{}), step.write.value_or(MemoryWord{})};
-    walkMemory(stream_.get(), walk, as<std::uint64_t>(memory_), words_, seed,
-               as<WordReport>(report_));
-    TRY_OK(launched("walking memory"));
+    TRY_OK(runtime_.kernels().walkMemory(stream_.get(), walk, as<std::uint64_t>(memory_), words_,
+                                         seed, as<WordReport>(report_)));
     TRY(seconds, span_->stop(stream_.get()));
     WordReport seen;
-    TRY_OK(ok(
-        cudaMemcpyAsync(&seen, report_.get(), sizeof seen, cudaMemcpyDeviceToHost, stream_.get()),
-        "cudaMemcpyAsync"));
+    TRY_OK(runtime_.copy(&seen, report_.get(), sizeof seen, CopyKind::DeviceToHost, stream_.get()));
     if (walk.writes && fault_ && fault_->kind == FaultKind::MemoryBit)
-      flipBit(stream_.get(), as<std::uint64_t>(memory_) + fault_->at % words_, kWord, fault_->bit);
-    TRY_OK(ok(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize"));
+      TRY_OK(runtime_.kernels().flipBit(
+          stream_.get(), as<std::uint64_t>(memory_) + fault_->at % words_, kWord, fault_->bit));
+    TRY_OK(runtime_.await(stream_.get()));
     StepResult result{bytes() * (static_cast<std::uint64_t>(walk.reads) +
                                  static_cast<std::uint64_t>(walk.writes)),
                       seconds,
                       seen.wrong,
                       {}};
     for (std::uint64_t i = 0; i < std::min<std::uint64_t>(seen.wrong, kFirstBad); ++i)
-      result.first.push_back(
-          {seen.first[i].index * kWord, seen.first[i].expected, seen.first[i].seen});
+      result.first.push_back({seen.first[i].index * kWord, seen.first[i].expected,
+                              seen.first[i].seen, seen.first[i].unit});
     return result;
   }
 
   Result<double> copyRate() override {
-    TRY_OK(ok(cudaSetDevice(device_), "cudaSetDevice"));
+    TRY_OK(runtime_.select(device_));
     const auto half = words_ / 2;
     TRY_OK(span_->start(stream_.get()));
-    TRY_OK(ok(cudaMemcpyAsync(as<std::uint64_t>(memory_) + half, memory_.get(), half * kWord,
-                              cudaMemcpyDeviceToDevice, stream_.get()),
-              "cudaMemcpyAsync"));
+    TRY_OK(runtime_.copy(as<std::uint64_t>(memory_) + half, memory_.get(), half * kWord,
+                         CopyKind::DeviceToDevice, stream_.get()));
     TRY(seconds, span_->stop(stream_.get()));
     return static_cast<double>(2 * half * kWord) / seconds;
   }
 
  private:
-  CudaMemory(int device, std::optional<Fault> fault) : device_(device), fault_(fault) {}
+  GpuMemory(Backend& runtime, int device, std::optional<Fault> fault)
+      : runtime_(runtime), device_(device), fault_(fault) {}
 
+  Backend& runtime_;
   const int device_;
   const std::optional<Fault> fault_;
   std::uint64_t words_ = 0;
@@ -106,52 +103,51 @@ struct Ends {
   Stream stream;
 };
 
-Result<Ends> makeEnds(CopyDirection direction, int device, int peer, std::uint64_t bytes) {
+Result<Ends> makeEnds(const Runtime& runtime, CopyDirection direction, int device, int peer,
+                      std::uint64_t bytes) {
   Ends ends;
   ends.words = bytes / kWord / kCopyBlockWords * kCopyBlockWords;
   if (ends.words == 0) return fail(ErrorCode::InvalidInput, "nothing to copy");
   if (direction == CopyDirection::DeviceToPeer) {
-    TRY_OK(ok(cudaSetDevice(peer), "cudaSetDevice"));
-    TRY(memory, allocate(ends.words * kWord));
+    TRY_OK(runtime.select(peer));
+    TRY(memory, allocate(runtime, ends.words * kWord));
     ends.peer = std::move(memory);
   }
-  TRY_OK(ok(cudaSetDevice(device), "cudaSetDevice"));
-  TRY(memory, allocate(ends.words * kWord));
-  TRY(stream, makeStream());
+  TRY_OK(runtime.select(device));
+  TRY(memory, allocate(runtime, ends.words * kWord));
+  TRY(stream, makeStream(runtime));
   ends.device = std::move(memory), ends.stream = std::move(stream);
   if (direction != CopyDirection::DeviceToPeer) {
-    void* host = nullptr;
-    TRY_OK(ok(cudaMallocHost(&host, ends.words * kWord), "cudaMallocHost"));
-    ends.host.reset(host);
+    TRY(host, allocateHost(runtime, ends.words * kWord));
+    ends.host = std::move(host);
   }
   return ends;
 }
 
-Result<std::vector<std::uint32_t>> crcsOn(int device, const DeviceMemory& memory,
+Result<std::vector<std::uint32_t>> crcsOn(Backend& runtime, int device, const DeviceMemory& memory,
                                           std::uint64_t words) {
-  TRY_OK(ok(cudaSetDevice(device), "cudaSetDevice"));
+  TRY_OK(runtime.select(device));
   std::vector<std::uint32_t> seen(words / kCopyBlockWords);
-  TRY(crcs, allocate(seen.size() * sizeof seen[0]));
-  TRY(stream, makeStream());
-  blockCrcs(stream.get(), as<std::uint64_t>(memory), words, as<std::uint32_t>(crcs));
-  TRY_OK(launched("CRCs of blocks"));
-  TRY_OK(ok(cudaMemcpyAsync(seen.data(), crcs.get(), seen.size() * sizeof seen[0],
-                            cudaMemcpyDeviceToHost, stream.get()),
-            "cudaMemcpyAsync"));
-  TRY_OK(ok(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize"));
+  TRY(crcs, allocate(runtime, seen.size() * sizeof seen[0]));
+  TRY(stream, makeStream(runtime));
+  TRY_OK(runtime.kernels().blockCrcs(stream.get(), as<std::uint64_t>(memory), words,
+                                     as<std::uint32_t>(crcs)));
+  TRY_OK(runtime.copy(seen.data(), crcs.get(), seen.size() * sizeof seen[0], CopyKind::DeviceToHost,
+                      stream.get()));
+  TRY_OK(runtime.await(stream.get()));
   return seen;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<MemoryWork>> makeCudaMemory(std::uint64_t bytes, int device,
-                                                   std::optional<Fault> fault) {
-  return CudaMemory::make(bytes, device, fault);
+Result<std::unique_ptr<MemoryWork>> makeGpuMemory(Backend& runtime, std::uint64_t bytes, int device,
+                                                  std::optional<Fault> fault) {
+  return GpuMemory::make(runtime, bytes, device, fault);
 }
 
-Result<CopyRound> copyOver(CopyDirection direction, int device, int peer, std::uint64_t bytes,
-                           std::uint64_t seed, std::optional<Fault> fault) {
-  TRY(ends, makeEnds(direction, device, peer, bytes));
+Result<CopyRound> copyOver(Backend& runtime, CopyDirection direction, int device, int peer,
+                           std::uint64_t bytes, std::uint64_t seed, std::optional<Fault> fault) {
+  TRY(ends, makeEnds(runtime, direction, device, peer, bytes));
   const auto stream = ends.stream.get();
   auto* host = static_cast<std::uint64_t*>(ends.host.get());
   const std::uint64_t size = ends.words * kWord;
@@ -159,24 +155,20 @@ Result<CopyRound> copyOver(CopyDirection direction, int device, int peer, std::u
     for (std::uint64_t i = 0; i < ends.words; ++i)
       host[i] = patternWord(Pattern::Random, false, i, seed);
   } else {
-    walkMemory(stream, {false, false, true, {}, {Pattern::Random, false}},
-               as<std::uint64_t>(ends.device), ends.words, seed, nullptr);
-    TRY_OK(launched("seeding a copy"));
+    TRY_OK(runtime.kernels().walkMemory(stream, {false, false, true, {}, {Pattern::Random, false}},
+                                        as<std::uint64_t>(ends.device), ends.words, seed, nullptr));
   }
-  TRY(span, Span::make());
+  TRY(span, Span::make(runtime));
   TRY_OK(span.start(stream));
   switch (direction) {
     case CopyDirection::HostToDevice:
-      TRY_OK(ok(cudaMemcpyAsync(ends.device.get(), host, size, cudaMemcpyHostToDevice, stream),
-                "host to device"));
+      TRY_OK(runtime.copy(ends.device.get(), host, size, CopyKind::HostToDevice, stream));
       break;
     case CopyDirection::DeviceToHost:
-      TRY_OK(ok(cudaMemcpyAsync(host, ends.device.get(), size, cudaMemcpyDeviceToHost, stream),
-                "device to host"));
+      TRY_OK(runtime.copy(host, ends.device.get(), size, CopyKind::DeviceToHost, stream));
       break;
     case CopyDirection::DeviceToPeer:
-      TRY_OK(ok(cudaMemcpyPeerAsync(ends.peer.get(), peer, ends.device.get(), device, size, stream),
-                "device to peer"));
+      TRY_OK(runtime.copyToPeer(ends.peer.get(), peer, ends.device.get(), device, size, stream));
       break;
   }
   TRY(seconds, span.stop(stream));
@@ -193,12 +185,13 @@ Result<CopyRound> copyOver(CopyDirection direction, int device, int peer, std::u
   const auto& end = direction == CopyDirection::DeviceToPeer ? ends.peer : ends.device;
   const int where = direction == CopyDirection::DeviceToPeer ? peer : device;
   if (broken) {
-    flipBit(stream, as<std::uint64_t>(end) + fault->at % ends.words, kWord, fault->bit);
-    TRY_OK(ok(cudaStreamSynchronize(stream), "cudaStreamSynchronize"));
+    TRY_OK(runtime.kernels().flipBit(stream, as<std::uint64_t>(end) + fault->at % ends.words, kWord,
+                                     fault->bit));
+    TRY_OK(runtime.await(stream));
   }
-  TRY(seen, crcsOn(where, end, ends.words));
+  TRY(seen, crcsOn(runtime, where, end, ends.words));
   compare(seen, ends.words, seed, round);
   return round;
 }
 
-}  // namespace muster::burn::cuda
+}  // namespace muster::burn::gpu
