@@ -352,6 +352,7 @@ json run() {
       object({{"id", kText}, {"back", kFlag}, {"driver", kText}, {"wipe_reason", kText}});
   const auto validate = object({{"gates", kTexts}, {"synchronized_load", kFlag}});
   const auto isolate = object({{"engine", kText}, {"min_gbps", kNumber}, {"seed", kInteger}});
+  const auto firmware_retry = object({{"reason", kText}});
   const auto stamp = object({{"state", kText}, {"reason", kText}, {"at", kTime}, {"by", kText}});
   const auto overridden = object({{"principal", kText},
                                   {"way", kText},
@@ -389,7 +390,8 @@ json run() {
                             {"erase", erase},
                             {"rollout", rollout},
                             {"validate", validate},
-                            {"isolate", isolate}});
+                            {"isolate", isolate},
+                            {"firmware_retry", firmware_retry}});
   return out;
 }
 

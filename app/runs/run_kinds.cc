@@ -4,6 +4,7 @@
 #include "app/plans/plan.h"
 #include "app/runs/rollout_plans.h"
 #include "app/runs/run_erasure.h"
+#include "app/runs/run_firmware_retry.h"
 #include "app/runs/run_isolation.h"
 #include "app/runs/run_validation.h"
 #include "inventory/model/cluster.h"
@@ -15,6 +16,7 @@ using namespace lifecycle;
 
 Result<Policy> policyFor(const RunWork& work, const Run& run) {
   if (run.kind == RunKind::Rollout && run.rollout.back) return policyForRollback(work, run);
+  if (run.kind == RunKind::FirmwareRetry) return policyForRetry(work, run);
   if (run.kind != RunKind::Erase) return policyFor(work.cluster, run.apply.nodes, work.store);
   TRY(selected, selectedNodes(work.cluster, run.apply.nodes));
   if (selected.size() != 1)
@@ -27,6 +29,7 @@ Result<Plan> planOf(const RunWork& work, const Run& run, const FactSet& facts,
   if (run.kind == RunKind::Rollout) return planRollout(work, run, facts);
   if (run.kind == RunKind::Isolate) return planIsolation(work, run, facts);
   if (run.kind == RunKind::Validate) return planValidation(work, run, facts, policy);
+  if (run.kind == RunKind::FirmwareRetry) return planRetry(work, run, facts, policy);
   if (run.kind != RunKind::Erase) return work.plan(facts, policy);
   TRY(planned, planErasure(work, run, facts));
   return std::move(planned.plan);

@@ -4,6 +4,7 @@
 #include "app/runs/run_agreement.h"
 #include "app/runs/run_change.h"
 #include "app/runs/run_erasure.h"
+#include "app/runs/run_firmware_retry.h"
 #include "app/runs/run_isolation.h"
 #include "app/runs/run_kinds.h"
 #include "app/runs/run_planning.h"
@@ -140,6 +141,7 @@ Async<ApplyReport> RunRounds::apply(Run run, Plan plan) {
     if (event.kind == EventKind::ActionDone && action_ids_.contains(event.action_id)) ++done_now_;
   };
   CO_TRY_OK(forgetGates(work_, run));
+  CO_TRY_OK(liftFailures(work_, run));
   const auto load = LoadAtOnce::begin(work_, run, plan);
   if (!load) co_return std::unexpected(load.error());
   auto report = co_await work_.engine.apply(std::move(plan), worker);
@@ -159,13 +161,21 @@ Async<ApplyReport> RunRounds::apply(Run run, Plan plan) {
   co_return report;
 }
 
+/// What it has allowed and nobody has used is taken back before its state says that it is over.
+Result<void> RunRounds::end(const std::string& id, RunState state, RunReason reason,
+                            const std::string& text) {
+  TRY(run, rows_.read(id));
+  TRY(put_back, leaveRetry(work_, run));
+  TRY_OK(rows_.move(id, state, reason, text, [&](Run& row) { addProblems(row, put_back); }));
+  return {};
+}
+
 Async<void> RunRounds::converge(Run run, std::optional<Plan> first) {
   const auto id = run.id;
   if (run.inventory_digest != work_.cluster.digest) {
-    CO_TRY_OK(
-        rows_.move(id, RunState::Outdated, RunReason::InventoryChanged,
-                   "the inventory has changed while it ran; what had begun is taken up by the next "
-                   "apply"));
+    CO_TRY_OK(end(id, RunState::Outdated, RunReason::InventoryChanged,
+                  "the inventory has changed while it ran; what had begun is taken up by the next "
+                  "apply"));
     co_return Result<void>();
   }
   int waits = 0;
@@ -179,7 +189,11 @@ Async<void> RunRounds::converge(Run run, std::optional<Plan> first) {
         co_return Result<void>();
       }
       CO_TRY(goes_on, mayGoOn(rows_, work_.cluster, id, seen->plan, seen->impact));
-      if (!goes_on) co_return Result<void>();
+      if (!goes_on) {  // it waits, or is over
+        CO_TRY(resting, rows_.read(id));
+        CO_TRY_OK(leaveRetry(work_, resting));
+        co_return Result<void>();
+      }
       plan = std::move(seen->plan);
     }
     const bool is_empty = plan->empty();
@@ -191,14 +205,14 @@ Async<void> RunRounds::converge(Run run, std::optional<Plan> first) {
     }
     if (!report->ok()) {  // what is blocked is no failure: a person has to help
       const bool has_failed = report->failed > 0;
-      CO_TRY_OK(rows_.move(id, has_failed ? RunState::Failed : RunState::WorkLeft,
-                           has_failed ? RunReason::ActionFailed : RunReason::Blocked,
-                           report->problems.empty() ? "" : report->problems.front()));
+      CO_TRY_OK(end(id, has_failed ? RunState::Failed : RunState::WorkLeft,
+                    has_failed ? RunReason::ActionFailed : RunReason::Blocked,
+                    report->problems.empty() ? "" : report->problems.front()));
       co_return Result<void>();
     }
     if (report->held > 0) {  // they finish it, or their lease ends
       if (++waits > kMaxWaitsForOthers) {
-        CO_TRY_OK(rows_.move(id, RunState::WorkLeft, RunReason::OthersWork));
+        CO_TRY_OK(end(id, RunState::WorkLeft, RunReason::OthersWork, ""));
         co_return Result<void>();
       }
       co_await work_.clock.sleep(kOtherWorkersPoll);
@@ -207,7 +221,7 @@ Async<void> RunRounds::converge(Run run, std::optional<Plan> first) {
     }
     if (report->done == 0) break;
   }
-  CO_TRY_OK(rows_.move(id, RunState::WorkLeft, RunReason::Blocked));
+  CO_TRY_OK(end(id, RunState::WorkLeft, RunReason::Blocked, ""));
   co_return Result<void>();
 }
 

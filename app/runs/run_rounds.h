@@ -82,6 +82,8 @@ class RunRounds {
   Async<void> goOn(lifecycle::Run run, std::optional<lifecycle::Plan> first, bool resumed);
   Async<void> converge(lifecycle::Run run, std::optional<lifecycle::Plan> first);
   Async<lifecycle::ApplyReport> apply(lifecycle::Run run, lifecycle::Plan plan);
+  Result<void> end(const std::string& id, lifecycle::RunState state, lifecycle::RunReason reason,
+                   const std::string& text);
 
   RunWork& work_;
   RunRows& rows_;

@@ -208,6 +208,19 @@ Result<void> checkIsolation(const Run& run) {
   return {};
 }
 
+Result<void> checkFirmwareRetry(const Run& run) {
+  if (run.kind != RunKind::FirmwareRetry) return {};
+  if (run.apply.nodes.empty())
+    return fail(ErrorCode::InvalidInput, "a firmware retry names its nodes; nothing was done");
+  const auto& reason = run.firmware_retry.reason;
+  if (reason.find_first_not_of(" \t\r\n") == std::string::npos || reason.size() > kMaxReasonBytes)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("a firmware retry needs a reason, of at most {} bytes: what was found, "
+                            "or repaired; it is kept in the log; nothing was done",
+                            kMaxReasonBytes));
+  return {};
+}
+
 /// But for the id, which is made anew.
 bool isSameRollout(RolloutParams a, const RolloutParams& b) {
   if (!b.back) a.id = b.id;
@@ -265,6 +278,7 @@ Result<Run> submitRun(RunStore& runs, const RunRequest& request, const RunActor&
   run.rollout = request.rollout;
   run.validate = request.validate;
   run.isolate = request.isolate;
+  run.firmware_retry = {request.firmware_retry.reason, {}};
   if (run.kind == RunKind::Rollout && !run.rollout.back) run.rollout.id = newRolloutId();
   if (!run.apply.nodes.empty()) {
     TRY(names, inventory::expandHostlist(run.apply.nodes));
@@ -274,6 +288,7 @@ Result<Run> submitRun(RunStore& runs, const RunRequest& request, const RunActor&
   TRY_OK(checkRollout(run));
   TRY_OK(checkValidation(run));
   TRY_OK(checkIsolation(run));
+  TRY_OK(checkFirmwareRetry(run));
   run.asked_by = actor;
   run.asked_at = now;
   run.after_restart = request.after_restart;
@@ -286,8 +301,9 @@ Result<Run> submitRun(RunStore& runs, const RunRequest& request, const RunActor&
   TRY(stored, runs.add(std::move(run), note));
   if (stored.apply != wanted || !isSameErasure(stored.erase, request.erase) ||
       !isSameRollout(stored.rollout, request.rollout) || stored.validate != request.validate ||
-      stored.isolate != request.isolate || stored.kind != request.kind ||
-      stored.after_restart != request.after_restart)
+      stored.isolate != request.isolate ||
+      stored.firmware_retry.reason != request.firmware_retry.reason ||
+      stored.kind != request.kind || stored.after_restart != request.after_restart)
     return fail(ErrorCode::Conflict,
                 fmt::format("the idempotency key was used for another request, run {}", stored.id));
   return std::move(stored);

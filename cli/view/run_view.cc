@@ -51,10 +51,10 @@ ExitCode exitCodeOf(RunState state) {
 
 std::string runTable(const std::vector<Run>& runs) {
   if (runs.empty()) return "there are no runs\n";
-  std::string out = fmt::format("{:<15}{:<9}{:<34}{:<9}{:<26}{:<16}{}\n", "ID", "KIND", "STATE",
+  std::string out = fmt::format("{:<15}{:<15}{:<34}{:<9}{:<26}{:<16}{}\n", "ID", "KIND", "STATE",
                                 "DONE", "ASKED AT", "BY", "NODES");
   for (const auto& run : runs)
-    out += fmt::format("{:<15}{:<9}{:<34}{:<9}{:<26}{:<16}{}\n", run.id, toString(run.kind),
+    out += fmt::format("{:<15}{:<15}{:<34}{:<9}{:<26}{:<16}{}\n", run.id, toString(run.kind),
                        stateText(run), progressText(run), toString(run.asked_at),
                        printable(run.asked_by.principal), printable(nodesOf(run)));
   return out;
@@ -103,6 +103,7 @@ std::string runText(const Run& run) {
     line("rollout",
          fmt::format("{}{}{}", run.rollout.id, run.rollout.back ? ", undone" : "",
                      run.rollout.driver.empty() ? "" : ", driver " + run.rollout.driver));
+  if (run.kind == RunKind::FirmwareRetry) line("reason", run.firmware_retry.reason);
   if (run.kind == RunKind::Isolate)
     line("tests",
          fmt::format(

@@ -8,11 +8,12 @@
 
 namespace muster::lifecycle {
 
-inline constexpr wire::Words<RunKind, 5> kRunKinds{{{RunKind::Apply, "apply"},
+inline constexpr wire::Words<RunKind, 6> kRunKinds{{{RunKind::Apply, "apply"},
                                                     {RunKind::Erase, "erase"},
                                                     {RunKind::Rollout, "rollout"},
                                                     {RunKind::Validate, "validate"},
-                                                    {RunKind::Isolate, "isolate"}}};
+                                                    {RunKind::Isolate, "isolate"},
+                                                    {RunKind::FirmwareRetry, "firmware-retry"}}};
 
 inline constexpr wire::Words<RunState, 13> kRunStates{{{RunState::Queued, "queued"},
                                                        {RunState::Planning, "planning"},
