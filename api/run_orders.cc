@@ -33,7 +33,7 @@ std::expected<void, Problem> require(const Call& call, Verb verb, std::string_vi
 }
 
 /// What each member of the order belongs to.
-constexpr std::array<std::pair<std::string_view, lifecycle::RunKind>, 16> kMembers{
+constexpr std::array<std::pair<std::string_view, lifecycle::RunKind>, 18> kMembers{
     {{"disks", lifecycle::RunKind::Erase},
      {"reason", lifecycle::RunKind::FirmwareRetry},
      {"reason", lifecycle::RunKind::Erase},
@@ -49,7 +49,9 @@ constexpr std::array<std::pair<std::string_view, lifecycle::RunKind>, 16> kMembe
      {"synchronized_load", lifecycle::RunKind::Validate},
      {"engine", lifecycle::RunKind::Isolate},
      {"min_gbps", lifecycle::RunKind::Isolate},
-     {"seed", lifecycle::RunKind::Isolate}}};
+     {"seed", lifecycle::RunKind::Isolate},
+     {"image", lifecycle::RunKind::ImageBuild},
+     {"over", lifecycle::RunKind::ImageBuild}}};
 
 /// Whether whoever may ask for runs may ask for this kind, in this way.
 std::expected<void, Problem> mayAskFor(lifecycle::RunKind kind, const Call& call) {
@@ -145,6 +147,8 @@ std::expected<lifecycle::Run, Problem> submitRun(SiteReader& reader, const Call&
   }
   if (kind == lifecycle::RunKind::FirmwareRetry)
     request.firmware_retry.reason = call.text("reason");
+  if (kind == lifecycle::RunKind::ImageBuild)
+    request.image_build = {call.text("image"), call.text("over")};
   if (kind == lifecycle::RunKind::Isolate)
     request.isolate = {call.text("engine"), call.number("min_gbps"),
                        static_cast<std::uint64_t>(call.integer("seed", 0))};

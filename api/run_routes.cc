@@ -25,7 +25,7 @@ const Field kPlanHash{"plan_hash", Kind::Text,
                       true};
 
 constexpr const char* kKinds =
-    "there are: apply, erase, firmware-retry, isolate, rollout, validate";
+    "there are: apply, erase, firmware-retry, image-build, isolate, rollout, validate";
 
 Reply runAnswer(SiteReader& reader, Run run) {
   TRY(marked, app::withVoidWords(reader.store(), std::move(run)));
@@ -153,7 +153,7 @@ void addRunRoutes(std::vector<ApiRoute>& routes) {
   add("GET", "/runs", Verb::Look, "Runs, newest first",
       {{"open", Kind::Boolean, "true: only those that are not over"},
        {"kind", Kind::Text,
-        "Only these: apply, rollout, firmware-retry, validate, isolate, or erase"},
+        "Only these: apply, rollout, firmware-retry, image-build, validate, isolate, or erase"},
        {"limit", Kind::Integer, "Items of a page", false, 1, kMaxRuns},
        {"cursor", Kind::Integer, "`next` of the page before", false, 0, kAnySequence}},
       listOf("Run"), runs);
@@ -165,7 +165,8 @@ void addRunRoutes(std::vector<ApiRoute>& routes) {
       listOf("Event", part), events);
   add("POST", "/runs", Verb::Run, "Ask for a run",
       {{"kind", Kind::Text,
-        "apply, rollout, firmware-retry, validate or isolate (with the verb validate), or erase "
+        "apply, rollout, firmware-retry, image-build, validate or isolate (with the verb "
+        "validate), or erase "
         "(with the verb erase)",
         true},
        {"engine", Kind::Text, "Of isolate: rdma, nccl or tcp; default: what the nodes have"},
@@ -187,6 +188,8 @@ void addRunRoutes(std::vector<ApiRoute>& routes) {
        {"wipe_reason", Kind::Text,
         "Of rollout: why each disk may be wiped once (with the verb wipe)"},
        {"rollback", Kind::Text, "Of rollout: undo this rollout, by its id"},
+       {"image", Kind::Text, "Of image-build: a name, or ramos; default: all that is missing"},
+       {"over", Kind::Text, "Of image-build: the digest whose layout goes on, or none"},
        {"gates", Kind::Texts, "Of validate: names; default: all of the nodes' profiles"},
        {"synchronized_load", Kind::Boolean,
         "Of validate: each rack's nodes begin a gate at one moment"},

@@ -5,6 +5,7 @@
 #include "app/runs/run_change.h"
 #include "app/runs/run_erasure.h"
 #include "app/runs/run_firmware_retry.h"
+#include "app/runs/run_image_build.h"
 #include "app/runs/run_isolation.h"
 #include "app/runs/run_kinds.h"
 #include "app/runs/run_planning.h"
@@ -80,11 +81,11 @@ Async<void> RunRounds::begin(Run run) {
     CO_TRY(policy, policyFor(work_, run));
     const bool is_fresh = work_.clock.now() - run.planned_at < kFactsAreFresh;
     auto facts = work_.store.facts();
-    if (!is_fresh) {
+    if (!is_fresh && isAboutNodes(run)) {
       facts = co_await work_.observe(policy);
     }
     if (!facts) co_return std::unexpected(std::move(facts).error());
-    CO_TRY(now, planOf(work_, run, *facts, policy));
+    CO_TRY(now, co_await planOf(work_, run, *facts, policy));
     if (now.hash() != run.plan_hash) {
       const auto stale =
           is_just_made ? staleReasons(*made_, work_.cluster, *facts) : std::vector<std::string>();
@@ -106,6 +107,9 @@ Async<void> RunRounds::begin(Run run) {
 Async<void> RunRounds::goOn(Run run, std::optional<Plan> first, bool resumed) {
   if (run.kind == RunKind::Rollout) {
     co_return co_await rollout_->carryOut(std::move(run), resumed);
+  }
+  if (run.kind == RunKind::ImageBuild) {
+    co_return co_await buildForRun(work_, rows_, std::move(run));
   }
   if (run.kind == RunKind::Isolate) {
     co_return co_await isolateForRun(work_, rows_, std::move(run));

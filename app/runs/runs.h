@@ -28,6 +28,7 @@ struct RunRequest {
   lifecycle::ValidateParams validate = {};
   lifecycle::IsolateParams isolate = {};
   lifecycle::FirmwareRetryParams firmware_retry = {};
+  lifecycle::ImageBuildParams image_build = {};
   lifecycle::AfterRestart after_restart = lifecycle::AfterRestart::Continue;
   std::string idempotency_key;  ///< empty: none
 };

@@ -17,6 +17,8 @@ using lifecycle::RunReason;
 using lifecycle::RunState;
 
 std::string nodesOf(const Run& run) {
+  if (run.kind == RunKind::ImageBuild)
+    return run.image_build.image.empty() ? "missing images" : "image " + run.image_build.image;
   return run.apply.nodes.empty() ? "all nodes" : run.apply.nodes;
 }
 
@@ -82,7 +84,7 @@ std::string runText(const Run& run) {
   const auto line = [&out](std::string_view name, const std::string& value) {
     if (!value.empty()) out += fmt::format("  {:<14}{}\n", name, printable(value));
   };
-  line("nodes", nodesOf(run));
+  line(run.kind == RunKind::ImageBuild ? "builds" : "nodes", nodesOf(run));
   if (run.kind == RunKind::Erase) {
     line("erases", run.erase.disks.empty()
                        ? std::string("all disks that are built in")

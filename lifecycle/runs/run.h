@@ -31,11 +31,12 @@ inline constexpr std::size_t kMaxLiftedFailures = 100'000;
 
 enum class RunKind {
   Apply,
-  Erase,         ///< the disks of one node, for good
-  Rollout,       ///< a change in waves, or its undoing
-  Validate,      ///< gates again, also those that have passed
-  Isolate,       ///< tests between nodes, to find what is bad
-  FirmwareRetry  ///< firmware again whose installation has failed for good
+  Erase,          ///< the disks of one node, for good
+  Rollout,        ///< a change in waves, or its undoing
+  Validate,       ///< gates again, also those that have passed
+  Isolate,        ///< tests between nodes, to find what is bad
+  FirmwareRetry,  ///< firmware again whose installation has failed for good
+  ImageBuild      ///< images that are not in the cache
 };
 std::string_view toString(RunKind kind);
 std::optional<RunKind> parseRunKind(std::string_view text);
@@ -200,6 +201,14 @@ struct FirmwareRetryParams {
   friend bool operator==(const FirmwareRetryParams&, const FirmwareRetryParams&) = default;
 };
 
+/// Of RunKind::ImageBuild, which is about no nodes.
+struct ImageBuildParams {
+  std::string image;  ///< a name, or "ramos"; empty: all that is missing, and the RAM OS
+  std::string over;   ///< of one image: whose layout goes on (a digest), or "none"; empty: the
+                      ///< newest of its name
+  friend bool operator==(const ImageBuildParams&, const ImageBuildParams&) = default;
+};
+
 /// Somebody said yes to one plan.
 struct RunApproval {
   RunActor by;
@@ -247,6 +256,7 @@ struct Run {
   ValidateParams validate;
   IsolateParams isolate;
   FirmwareRetryParams firmware_retry;
+  ImageBuildParams image_build;
   RunActor asked_by;
   std::string idempotency_key;  ///< of who asked; empty: none
   WallTime asked_at{};

@@ -139,6 +139,11 @@ inline constexpr auto kFields<FirmwareRetryParams> =
                field("lifted", &FirmwareRetryParams::lifted, Items{kMaxLiftedFailures}).omitted());
 
 template <>
+inline constexpr auto kFields<ImageBuildParams> =
+    std::tuple(field("image", &ImageBuildParams::image, kName).omitted(),
+               field("over", &ImageBuildParams::over, kName).omitted());
+
+template <>
 inline constexpr auto kFields<RunApproval> =
     std::tuple(field("by", &RunApproval::by, Object{}), field("at", &RunApproval::at, Time{}),
                field("plan", &RunApproval::plan_hash, kHash),
@@ -201,6 +206,7 @@ inline constexpr auto kFields<Run> = std::tuple(
     field("validate", &Run::validate, Object{}).omitted(),
     field("isolate", &Run::isolate, Object{}).omitted(),
     field("firmware_retry", &Run::firmware_retry, Object{}).omitted(),
+    field("image_build", &Run::image_build, Object{}).omitted(),
     field("asked_by", &Run::asked_by, Object{}),
     field("after_restart", &Run::after_restart,
           Word<AfterRestart, 2>{&kAfterRestart, kMaxWordBytes})

@@ -377,7 +377,15 @@ TEST_P(SiteClientContract, runsOfEachKindAreAskedFor) {
   EXPECT_EQ(site().run(sixth->id)->firmware_retry.reason, "reseated");
   retry.firmware_retry.reason.clear();
   EXPECT_EQ(codeOf(site().submitRun(retry)), ErrorCode::InvalidInput);
-  EXPECT_THAT(*site().runs({}), SizeIs(6));
+  app::RunRequest build{.kind = lifecycle::RunKind::ImageBuild};
+  build.image_build = {"bookworm", "none"};
+  const auto seventh = site().submitRun(build);
+  ASSERT_TRUE(seventh) << seventh.error().str();
+  EXPECT_EQ(site().run(seventh->id)->kind, lifecycle::RunKind::ImageBuild);
+  EXPECT_EQ(site().run(seventh->id)->image_build, build.image_build);
+  build.image_build.image.clear();
+  EXPECT_EQ(codeOf(site().submitRun(build)), ErrorCode::InvalidInput);
+  EXPECT_THAT(*site().runs({}), SizeIs(7));
   EXPECT_THAT(*site().runs({.kind = lifecycle::RunKind::Rollout}), SizeIs(1));
 }
 

@@ -249,6 +249,20 @@ TEST_F(ApiRuns, anIsolationIsAskedForWithItsNumbers) {
   EXPECT_EQ(postAs(tokenOf("bert", Role::Approver), "/runs", {{"kind", "isolate"}}).status, 403);
 }
 
+TEST_F(ApiRuns, aBuildOfImagesIsAboutNoNodes) {
+  start();
+  const auto made =
+      post("/runs", {{"kind", "image-build"}, {"image", "bookworm"}, {"over", "none"}});
+  ASSERT_EQ(made.status, 202) << made.body;
+  EXPECT_EQ(made.json["image_build"]["image"], "bookworm");
+  EXPECT_EQ(made.json["image_build"]["over"], "none");
+  EXPECT_EQ(post("/runs", {{"kind", "image-build"}}).status, 202) << "all that is missing";
+  EXPECT_EQ(post("/runs", {{"kind", "image-build"}, {"over", "none"}}).status, 400);
+  EXPECT_EQ(post("/runs", {{"kind", "image-build"}, {"nodes", "gpu001"}}).status, 400);
+  EXPECT_EQ(post("/runs", {{"kind", "apply"}, {"image", "bookworm"}}).status, 400);
+  EXPECT_EQ(get("/runs?kind=image-build").items().size(), 2u);
+}
+
 TEST_F(ApiRuns, aFirmwareRetryNamesItsNodesAndSaysWhy) {
   start();
   const auto order = [](const char* kind) {

@@ -17,7 +17,6 @@ namespace {
 using namespace std::chrono_literals;
 using lifecycle::RunReason;
 using lifecycle::RunState;
-using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
