@@ -339,6 +339,17 @@ Result<lifecycle::Run> runFrom(const json& source) {
     out.isolate.seed = member.unsignedNumber("seed", std::numeric_limits<std::uint64_t>::max());
     if (const auto good = member.finish(); !good) read.take(good.error());
   }
+  if (const auto* retry = read.field("firmware_retry", kOptional)) {
+    Members member(*retry, "run.firmware_retry");
+    out.firmware_retry.reason = member.text("reason");
+    if (const auto good = member.finish(); !good) read.take(good.error());
+  }
+  if (const auto* build = read.field("image_build", kOptional)) {
+    Members member(*build, "run.image_build");
+    out.image_build.image = member.text("image");
+    out.image_build.over = member.text("over");
+    if (const auto good = member.finish(); !good) read.take(good.error());
+  }
   if (const auto* rollout = read.field("rollout", kOptional)) {
     Members member(*rollout, "run.rollout");
     out.rollout.id = member.text("id");

@@ -397,6 +397,12 @@ Result<Run> RemoteSite::submitRun(const app::RunRequest& request) {
     if (!request.validate.gates.empty()) body["gates"] = request.validate.gates;
     if (request.validate.synchronized_load) body["synchronized_load"] = true;
   }
+  if (request.kind == lifecycle::RunKind::FirmwareRetry)
+    body["reason"] = request.firmware_retry.reason;
+  if (request.kind == lifecycle::RunKind::ImageBuild) {
+    if (!request.image_build.image.empty()) body["image"] = request.image_build.image;
+    if (!request.image_build.over.empty()) body["over"] = request.image_build.over;
+  }
   if (request.kind == lifecycle::RunKind::Erase) {
     body["disks"] = request.erase.disks;
     body["reason"] = request.erase.reason;

@@ -106,6 +106,10 @@ nlohmann::json runJson(const lifecycle::Run& run) {
     out["isolate"] = {{"engine", run.isolate.engine},
                       {"min_gbps", run.isolate.min_gbps},
                       {"seed", run.isolate.seed}};
+  if (run.kind == lifecycle::RunKind::FirmwareRetry)
+    out["firmware_retry"] = {{"reason", run.firmware_retry.reason}};
+  if (run.kind == lifecycle::RunKind::ImageBuild)
+    out["image_build"] = {{"image", run.image_build.image}, {"over", run.image_build.over}};
   if (run.kind == lifecycle::RunKind::Erase)
     out["erase"] = {{"disks", run.erase.disks}, {"reason", run.erase.reason}};
   return out;

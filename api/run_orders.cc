@@ -6,6 +6,7 @@
 #include "inventory/parse/hostlist.h"
 #include "lifecycle/rollout/record.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -32,8 +33,9 @@ std::expected<void, Problem> require(const Call& call, Verb verb, std::string_vi
 }
 
 /// What each member of the order belongs to.
-constexpr std::array<std::pair<std::string_view, lifecycle::RunKind>, 15> kMembers{
+constexpr std::array<std::pair<std::string_view, lifecycle::RunKind>, 18> kMembers{
     {{"disks", lifecycle::RunKind::Erase},
+     {"reason", lifecycle::RunKind::FirmwareRetry},
      {"reason", lifecycle::RunKind::Erase},
      {"confirm_node", lifecycle::RunKind::Erase},
      {"change", lifecycle::RunKind::Rollout},
@@ -47,15 +49,21 @@ constexpr std::array<std::pair<std::string_view, lifecycle::RunKind>, 15> kMembe
      {"synchronized_load", lifecycle::RunKind::Validate},
      {"engine", lifecycle::RunKind::Isolate},
      {"min_gbps", lifecycle::RunKind::Isolate},
-     {"seed", lifecycle::RunKind::Isolate}}};
+     {"seed", lifecycle::RunKind::Isolate},
+     {"image", lifecycle::RunKind::ImageBuild},
+     {"over", lifecycle::RunKind::ImageBuild}}};
 
 /// Whether whoever may ask for runs may ask for this kind, in this way.
 std::expected<void, Problem> mayAskFor(lifecycle::RunKind kind, const Call& call) {
-  for (const auto& [member, of] : kMembers)
-    if (of != kind && call.body.contains(member))
+  for (const auto& [member, of] : kMembers) {
+    const auto owns = [&member, kind](const auto& each) {
+      return each.first == member && each.second == kind;
+    };
+    if (call.body.contains(member) && std::ranges::none_of(kMembers, owns))
       return std::unexpected(
           Problem(400, "invalid-input",
                   fmt::format("\"{}\" belongs to a run of kind {}", member, toString(of))));
+  }
   // A change that nobody has reviewed says what runs on nodes; a driver is declared.
   if (!call.text("change").empty())
     TRY_OK(require(call, Verb::Admin, "a rollout of a change that the inventory does not declare"));
@@ -137,6 +145,10 @@ std::expected<lifecycle::Run, Problem> submitRun(SiteReader& reader, const Call&
     request.validate = {call.texts("gates"), call.flag("synchronized_load")};
     TRY_OK(checkGates(reader, request));
   }
+  if (kind == lifecycle::RunKind::FirmwareRetry)
+    request.firmware_retry.reason = call.text("reason");
+  if (kind == lifecycle::RunKind::ImageBuild)
+    request.image_build = {call.text("image"), call.text("over")};
   if (kind == lifecycle::RunKind::Isolate)
     request.isolate = {call.text("engine"), call.number("min_gbps"),
                        static_cast<std::uint64_t>(call.integer("seed", 0))};

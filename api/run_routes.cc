@@ -24,7 +24,8 @@ const Field kPlanHash{"plan_hash", Kind::Text,
                       "The plan that is meant: Run's own, or its first digits, eight at least",
                       true};
 
-constexpr const char* kKinds = "there are: apply, erase, isolate, rollout, validate";
+constexpr const char* kKinds =
+    "there are: apply, erase, firmware-retry, image-build, isolate, rollout, validate";
 
 Reply runAnswer(SiteReader& reader, Run run) {
   TRY(marked, app::withVoidWords(reader.store(), std::move(run)));
@@ -151,7 +152,8 @@ void addRunRoutes(std::vector<ApiRoute>& routes) {
   const nlohmann::json part = {{"next", {{"type", "integer"}}}, {"ended", {{"type", "boolean"}}}};
   add("GET", "/runs", Verb::Look, "Runs, newest first",
       {{"open", Kind::Boolean, "true: only those that are not over"},
-       {"kind", Kind::Text, "Only these: apply, rollout, validate, or erase"},
+       {"kind", Kind::Text,
+        "Only these: apply, rollout, firmware-retry, image-build, validate, isolate, or erase"},
        {"limit", Kind::Integer, "Items of a page", false, 1, kMaxRuns},
        {"cursor", Kind::Integer, "`next` of the page before", false, 0, kAnySequence}},
       listOf("Run"), runs);
@@ -163,8 +165,9 @@ void addRunRoutes(std::vector<ApiRoute>& routes) {
       listOf("Event", part), events);
   add("POST", "/runs", Verb::Run, "Ask for a run",
       {{"kind", Kind::Text,
-        "apply, rollout, validate or isolate (with the verb validate), or erase (with the verb "
-        "erase)",
+        "apply, rollout, firmware-retry, image-build, validate or isolate (with the verb "
+        "validate), or erase "
+        "(with the verb erase)",
         true},
        {"engine", Kind::Text, "Of isolate: rdma, nccl or tcp; default: what the nodes have"},
        {"min_gbps", Kind::Number, "Of isolate: the least rate of a healthy pair, in Gb/s", false, 0,
@@ -175,7 +178,7 @@ void addRunRoutes(std::vector<ApiRoute>& routes) {
        {"confirm", Kind::Boolean, "Wait for its author's yes when the plan is known"},
        {"after_restart", Kind::Text, "continue or pause"},
        {"disks", Kind::Texts, "Of erase: serials; default: all that are built in"},
-       {"reason", Kind::Text, "Of erase: why; kept in the log and in the report"},
+       {"reason", Kind::Text, "Of erase and firmware-retry: why; kept in the log"},
        {"confirm_node", Kind::Text, "Of erase: the node again"},
        {"driver", Kind::Text, "Of rollout: a declared driver for the one of its kind"},
        {"change", Kind::Text, "Of rollout: a fragment of an inventory (with the verb admin)"},
@@ -185,6 +188,8 @@ void addRunRoutes(std::vector<ApiRoute>& routes) {
        {"wipe_reason", Kind::Text,
         "Of rollout: why each disk may be wiped once (with the verb wipe)"},
        {"rollback", Kind::Text, "Of rollout: undo this rollout, by its id"},
+       {"image", Kind::Text, "Of image-build: a name, or ramos; default: all that is missing"},
+       {"over", Kind::Text, "Of image-build: the digest whose layout goes on, or none"},
        {"gates", Kind::Texts, "Of validate: names; default: all of the nodes' profiles"},
        {"synchronized_load", Kind::Boolean,
         "Of validate: each rack's nodes begin a gate at one moment"},

@@ -352,6 +352,8 @@ json run() {
       object({{"id", kText}, {"back", kFlag}, {"driver", kText}, {"wipe_reason", kText}});
   const auto validate = object({{"gates", kTexts}, {"synchronized_load", kFlag}});
   const auto isolate = object({{"engine", kText}, {"min_gbps", kNumber}, {"seed", kInteger}});
+  const auto firmware_retry = object({{"reason", kText}});
+  const auto image_build = object({{"image", kText}, {"over", kText}});
   const auto stamp = object({{"state", kText}, {"reason", kText}, {"at", kTime}, {"by", kText}});
   const auto overridden = object({{"principal", kText},
                                   {"way", kText},
@@ -389,7 +391,9 @@ json run() {
                             {"erase", erase},
                             {"rollout", rollout},
                             {"validate", validate},
-                            {"isolate", isolate}});
+                            {"isolate", isolate},
+                            {"firmware_retry", firmware_retry},
+                            {"image_build", image_build}});
   return out;
 }
 

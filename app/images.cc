@@ -107,6 +107,27 @@ Result<void> buildImages(const Options& options, const ImageBuildRequest& reques
   return {};
 }
 
+Result<std::vector<std::string>> missingImages(const Options& options, const std::string& only) {
+  TRY(images, open(options));
+  std::vector<std::string> out;
+  const bool with_ramos = only.empty() || only == "ramos";
+  if (with_ramos)
+    for (const auto architecture : architecturesOf(images.cluster)) {
+      const auto found = images.store->findRamOs(architecture);
+      if (!found || !*found) out = {"ramos"};
+    }
+  bool known = with_ramos;
+  for (const auto& [name, image] : images.cluster.images) {
+    if (!only.empty() && only != name) continue;
+    known = true;
+    const auto found = images.store->find(image);  // one that is damaged is built again
+    if (!found || !*found) out.push_back(name);
+  }
+  if (!known)
+    return fail(ErrorCode::NotFound, fmt::format("the inventory declares no image {}", only));
+  return out;
+}
+
 Result<ImageList> listImages(const Options& options) {
   TRY(images, open(options));
   ImageList out{std::move(images.kept), {}, images.keys.images.id()};

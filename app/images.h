@@ -37,6 +37,10 @@ struct ImageBuildRequest {
 Result<void> buildImages(const Options& options, const ImageBuildRequest& request,
                          ImageBuildListener& listener);
 
+/// Names of images of the inventory that are not in the cache, and "ramos" where a RAM OS is not;
+/// `only`: of this one. Errors: NotFound (the inventory declares no such image)
+Result<std::vector<std::string>> missingImages(const Options& options, const std::string& only);
+
 struct ImageList {
   std::vector<provision::KeptImage> images;
   std::vector<std::string> not_built;  ///< declared

@@ -8,6 +8,7 @@
 #include "firmware/pldm.h"
 #include "inventory/model/firmware.h"
 #include "inventory/model/in_band.h"
+#include "lifecycle/model/orphaned_operation.h"
 
 #include <algorithm>
 #include <fstream>
@@ -17,7 +18,8 @@ std::vector<FacetName> failedFacets(const lifecycle::FactSet& facts,
                                     const lifecycle::Subject& subject) {
   std::vector<FacetName> out;
   for (const auto& fact : facts.view(subject))
-    if (fact.facet.str().starts_with(failedFacet("").str()) || isOrphanedUpdate(fact.facet))
+    if (fact.facet.str().starts_with(failedFacet("").str()) ||
+        (isOrphanedUpdate(fact.facet) && fact.value != lifecycle::kNoOrphanedOperation))
       out.push_back(fact.facet);
   return out;
 }

@@ -31,6 +31,7 @@
 #include "monitor/health_phase.h"
 #include "monitor/monitor.h"
 #include "monitor/node_rules.h"
+#include "pool/idle_holds.h"
 #include "pool/pool.h"
 #include "pool/reservations.h"
 #include "provision/boot_log.h"
@@ -418,6 +419,7 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
   for (const auto& phase : owned_) phases_.push_back(phase.get());
   reservations_ =
       std::make_unique<pool::Reservations>(cluster_, *processes_, *clock_, poolOptions(lab));
+  idle_holds_ = std::make_unique<pool::IdleHolds>(cluster_, *processes_, poolOptions(lab));
 }
 
 /// The fleet's history is read at most every few minutes: many gates of one kind end at once.

@@ -39,8 +39,9 @@ class RecoverySteps;
 struct MonitorServices;
 }  // namespace muster::monitor
 namespace muster::pool {
+class IdleHolds;
 class Reservations;
-}
+}  // namespace muster::pool
 namespace muster::provision {
 class BootLog;
 class Erasures;
@@ -151,6 +152,8 @@ class Controller {
   const std::string& holder() const { return origin_.holder; }
   io::ProcessRunner& processes() { return *processes_; }
   pool::Reservations& reservations() { return *reservations_; }
+  pool::IdleHolds& idleHolds() { return *idle_holds_; }
+  validate::CertificateStore& certificates() { return *certificates_; }
   /// All goals of one subject, from every phase.
   std::vector<lifecycle::Goal> goals(const lifecycle::Subject& subject,
                                      const lifecycle::FactSet& facts) const;
@@ -199,6 +202,7 @@ class Controller {
   monitor::RecoverySteps* recovery_ = nullptr;  ///< one of them
   bmc::HealthWatch* bmc_health_ = nullptr;      ///< one of them
   std::unique_ptr<pool::Reservations> reservations_;
+  std::unique_ptr<pool::IdleHolds> idle_holds_;
   provision::Erasures* erasures_ = nullptr;  ///< one of them
   lifecycle::Phases phases_;
   std::unique_ptr<lifecycle::Engine> engine_;

@@ -8,6 +8,7 @@
 #include "app/runs/run_work.h"
 #include "app/site/effective_cluster.h"
 #include "app/site/state_folder.h"
+#include "app/validation/active_checks.h"
 #include "base/log.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/monitor.h"
@@ -134,6 +135,7 @@ Async<Handover> monitorUntilRunEnds(Controller& controller, MonitorListener& lis
       {services.cluster, services.store, services.clock, controller.workers(), io::makeHttpClient});
   auto reserved = keepReservations({services.cluster, run_work.runs, controller.store(),
                                     controller.clock(), controller.reservations()});
+  auto idle = keepActiveChecks(activeCheckServices(controller, services.cluster));
   monitor::Monitor nodes_monitor(std::move(services));
   auto work = nodes_monitor.run();
   RunExecutor executor(std::move(run_work), kept.runs);
@@ -142,9 +144,9 @@ Async<Handover> monitorUntilRunEnds(Controller& controller, MonitorListener& lis
   auto watch = controller.watchStalls();
   auto bmcs = controller.watchBmcs();
   auto heads = exportAuditHeads(controller.store(), controller.keys().audit, controller.clock());
-  auto first =
-      co_await (std::move(work) || std::move(end) || std::move(watch) || std::move(bmcs) ||
-                std::move(heads) || std::move(runs) || std::move(told) || std::move(reserved));
+  auto first = co_await (std::move(work) || std::move(end) || std::move(watch) || std::move(bmcs) ||
+                         std::move(heads) || std::move(runs) || std::move(told) ||
+                         std::move(reserved) || std::move(idle));
   co_return std::get<1>(std::move(first));
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/firmware/firmware_baselines.h"
 
+#include "app/runs/run_firmware_retry.h"
+#include "app/runs/run_policy.h"
 #include "app/site/actor.h"
 #include "app/site/effective_cluster.h"
 #include "app/site/site_keys.h"
@@ -58,6 +60,28 @@ Result<BaselineSignature> signBaseline(const Options& options, const std::string
                            signer.empty() || io::trustedPemOf(signer, key.id())};
 }
 
+namespace {
+
+/// Nobody can agree to what a command lets happen by itself: an installation resets the node, and
+/// takes it out where it may take jobs.
+Result<void> requireNobodyAsked(const inventory::Cluster& cluster, const lifecycle::FactSet& facts,
+                                const std::vector<NodeName>& nodes) {
+  lifecycle::Plan plan;
+  lifecycle::PlanImpact impact;
+  for (const auto& [subject, facets] : failuresSeenBefore(facts, nodes, WallTime::max())) {
+    lifecycle::Action action;
+    action.facet = {subject, facets.front()};
+    plan.actions.push_back(std::move(action));
+    impact.reset.push_back(subject.node());
+    const auto pool = facts.value(subject, FacetName(std::string(lifecycle::kPoolFacet)));
+    if (!pool || lifecycle::mayTakeJobs(*pool)) impact.taken_out.push_back(subject.node());
+  }
+  impact.actions = impact.subjects = plan.actions.size();
+  return requireNoApprovals(cluster, plan, impact, SystemClock().now());
+}
+
+}  // namespace
+
 Result<std::vector<FirmwareRetry>> retryFirmware(const Options& options, const std::string& nodes,
                                                  const std::string& reason) {
   if (reason.empty())
@@ -68,6 +92,7 @@ Result<std::vector<FirmwareRetry>> retryFirmware(const Options& options, const s
   TRY(selected, selectedNodes(live->cluster(), nodes));
   TRY(store, openStoreForWriting(options));
   TRY(facts, store->facts());
+  TRY_OK(requireNobodyAsked(live->cluster(), facts, selected));
   std::vector<FirmwareRetry> out;
   for (const auto& node : selected) {
     const lifecycle::Subject subject(node);

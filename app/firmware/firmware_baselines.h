@@ -40,7 +40,9 @@ struct FirmwareRetry {
   NodeName node;
   std::size_t components = 0;  ///< that had failed, and may be installed again
 };
-/// Errors: InvalidInput (no reason), NotFound
+/// By this process, beside whoever serves the site: only lifts the block; the next apply installs.
+/// Errors: InvalidInput (no reason), NotFound, Denied (the inventory asks for approvals of a
+/// reset of these nodes, or no window is open; nothing was done)
 Result<std::vector<FirmwareRetry>> retryFirmware(const Options& options, const std::string& nodes,
                                                  const std::string& reason);
 

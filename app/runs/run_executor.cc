@@ -6,6 +6,7 @@
 #include "app/runs/run_agreement.h"
 #include "app/runs/run_change.h"
 #include "app/runs/run_erasure.h"
+#include "app/runs/run_firmware_retry.h"
 #include "app/runs/run_isolation.h"
 #include "app/runs/run_kinds.h"
 #include "app/runs/run_scope.h"
@@ -117,6 +118,7 @@ Result<std::optional<Run>> RunExecutor::adopt(Run run) {
   }
   if (memory_->begun.contains(id)) return std::optional(std::move(run));
   if (run.after_restart == AfterRestart::Pause) {
+    TRY_OK(leaveRetry(work_, run));
     TRY_OK(rows_.move(id, RunState::Paused, RunReason::PausedAfterRestart,
                       "the process that worked on it has ended; `muster run resume " + id + "`"));
     return std::optional<Run>();
@@ -148,6 +150,7 @@ Result<void> RunExecutor::giveUp(const std::string& id, const Error& error) {
   if (!error.canRetry()) {
     TRY(run, rows_.read(id));
     TRY_OK(leaveErasure(work_, run));
+    TRY_OK(leaveRetry(work_, run));
   }
   return rows_.endWith(id, error);
 }
@@ -156,6 +159,8 @@ Result<void> RunExecutor::giveUp(const std::string& id, const Error& error) {
 Result<void> RunExecutor::obey(const std::string& id) {
   TRY(ordered, rows_.read(id));
   TRY(taken_back, leaveErasure(work_, ordered));
+  TRY(put_back, leaveRetry(work_, ordered));
+  taken_back.insert(taken_back.end(), put_back.begin(), put_back.end());
   if (ordered.order == RunOrder::Cancel) TRY_OK(leaveIsolation(work_, ordered));
   if (ordered.order == RunOrder::Cancel) TRY_OK(abortRollout(work_, ordered, ordered.ordered_by));
   TRY(begun, openActionsOf(work_.store, ordered));

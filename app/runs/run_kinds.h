@@ -10,8 +10,10 @@ namespace muster::app {
 /// Errors: NotFound (a node), InvalidInput (an erasure of several)
 Result<lifecycle::Policy> policyFor(const RunWork& work, const lifecycle::Run& run);
 /// What the run would do now. Errors: also why it must not do it
-Result<lifecycle::Plan> planOf(const RunWork& work, const lifecycle::Run& run,
-                               const lifecycle::FactSet& facts, const lifecycle::Policy& policy);
+Async<lifecycle::Plan> planOf(RunWork& work, lifecycle::Run run, lifecycle::FactSet facts,
+                              lifecycle::Policy policy);
+/// Whether nodes are to be looked at for its plan.
+bool isAboutNodes(const lifecycle::Run& run);
 
 /// What its plan counts as made from.
 std::string digestFor(const RunWork& work, const lifecycle::Run& run);

@@ -14,18 +14,25 @@ using namespace lifecycle;
 
 Async<RunRound> lookAt(RunWork& work, Run run) {
   CO_TRY(policy, policyFor(work, run));
-  auto facts = co_await work.observe(policy);
+  auto facts = work.store.facts();
+  if (isAboutNodes(run)) {
+    facts = co_await work.observe(policy);
+  }
   if (!facts) co_return std::unexpected(std::move(facts).error());
   std::string request;
   if (run.kind == RunKind::Erase) {
     CO_TRY(planned, planErasure(work, run, *facts));
     request = planned.request.id;
   }
-  CO_TRY(plan, planOf(work, run, *facts, policy));
+  CO_TRY(plan, co_await planOf(work, run, *facts, policy));
   auto impact = co_await currentImpact(work.cluster, work.store, *facts, plan, work.observe_pool);
   if (!impact) co_return std::unexpected(std::move(impact).error());
   CO_TRY(open, declaredIntents(work.store, plan.policy));
-  const bool nothing_left = plan.empty() && (open.empty() || run.kind == RunKind::Erase);
+  const bool is_own = run.kind == RunKind::Erase || run.kind == RunKind::FirmwareRetry ||
+                      run.kind == RunKind::ImageBuild;
+  const bool has_nothing = is_own && !run.begun;  // what others have begun is apply's
+  const bool nothing_left =
+      plan.empty() && (open.empty() || run.kind == RunKind::Erase || has_nothing);
   co_return RunRound{std::move(plan), std::move(*impact), std::move(request), nothing_left};
 }
 
@@ -53,7 +60,9 @@ Async<std::optional<Plan>> makePlan(RunWork& work, RunRows& rows, RunMemory& mem
   auto round = co_await lookAt(work, planning);
   if (!round) co_return std::unexpected(std::move(round).error());
   if (round->nothing_left) {
-    CO_TRY_OK(rows.move(id, RunState::Done, RunReason::NothingToDo));
+    CO_TRY_OK(rows.move(
+        id, RunState::Done, RunReason::NothingToDo,
+        run.kind == RunKind::FirmwareRetry ? "no firmware of these nodes has failed" : ""));
     co_return std::optional<Plan>();
   }
   const auto& plan = round->plan;

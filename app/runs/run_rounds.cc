@@ -4,6 +4,8 @@
 #include "app/runs/run_agreement.h"
 #include "app/runs/run_change.h"
 #include "app/runs/run_erasure.h"
+#include "app/runs/run_firmware_retry.h"
+#include "app/runs/run_image_build.h"
 #include "app/runs/run_isolation.h"
 #include "app/runs/run_kinds.h"
 #include "app/runs/run_planning.h"
@@ -79,11 +81,11 @@ Async<void> RunRounds::begin(Run run) {
     CO_TRY(policy, policyFor(work_, run));
     const bool is_fresh = work_.clock.now() - run.planned_at < kFactsAreFresh;
     auto facts = work_.store.facts();
-    if (!is_fresh) {
+    if (!is_fresh && isAboutNodes(run)) {
       facts = co_await work_.observe(policy);
     }
     if (!facts) co_return std::unexpected(std::move(facts).error());
-    CO_TRY(now, planOf(work_, run, *facts, policy));
+    CO_TRY(now, co_await planOf(work_, run, *facts, policy));
     if (now.hash() != run.plan_hash) {
       const auto stale =
           is_just_made ? staleReasons(*made_, work_.cluster, *facts) : std::vector<std::string>();
@@ -105,6 +107,9 @@ Async<void> RunRounds::begin(Run run) {
 Async<void> RunRounds::goOn(Run run, std::optional<Plan> first, bool resumed) {
   if (run.kind == RunKind::Rollout) {
     co_return co_await rollout_->carryOut(std::move(run), resumed);
+  }
+  if (run.kind == RunKind::ImageBuild) {
+    co_return co_await buildForRun(work_, rows_, std::move(run));
   }
   if (run.kind == RunKind::Isolate) {
     co_return co_await isolateForRun(work_, rows_, std::move(run));
@@ -140,6 +145,7 @@ Async<ApplyReport> RunRounds::apply(Run run, Plan plan) {
     if (event.kind == EventKind::ActionDone && action_ids_.contains(event.action_id)) ++done_now_;
   };
   CO_TRY_OK(forgetGates(work_, run));
+  CO_TRY_OK(liftFailures(work_, run));
   const auto load = LoadAtOnce::begin(work_, run, plan);
   if (!load) co_return std::unexpected(load.error());
   auto report = co_await work_.engine.apply(std::move(plan), worker);
@@ -159,13 +165,21 @@ Async<ApplyReport> RunRounds::apply(Run run, Plan plan) {
   co_return report;
 }
 
+/// What it has allowed and nobody has used is taken back before its state says that it is over.
+Result<void> RunRounds::end(const std::string& id, RunState state, RunReason reason,
+                            const std::string& text) {
+  TRY(run, rows_.read(id));
+  TRY(put_back, leaveRetry(work_, run));
+  TRY_OK(rows_.move(id, state, reason, text, [&](Run& row) { addProblems(row, put_back); }));
+  return {};
+}
+
 Async<void> RunRounds::converge(Run run, std::optional<Plan> first) {
   const auto id = run.id;
   if (run.inventory_digest != work_.cluster.digest) {
-    CO_TRY_OK(
-        rows_.move(id, RunState::Outdated, RunReason::InventoryChanged,
-                   "the inventory has changed while it ran; what had begun is taken up by the next "
-                   "apply"));
+    CO_TRY_OK(end(id, RunState::Outdated, RunReason::InventoryChanged,
+                  "the inventory has changed while it ran; what had begun is taken up by the next "
+                  "apply"));
     co_return Result<void>();
   }
   int waits = 0;
@@ -179,7 +193,11 @@ Async<void> RunRounds::converge(Run run, std::optional<Plan> first) {
         co_return Result<void>();
       }
       CO_TRY(goes_on, mayGoOn(rows_, work_.cluster, id, seen->plan, seen->impact));
-      if (!goes_on) co_return Result<void>();
+      if (!goes_on) {  // it waits, or is over
+        CO_TRY(resting, rows_.read(id));
+        CO_TRY_OK(leaveRetry(work_, resting));
+        co_return Result<void>();
+      }
       plan = std::move(seen->plan);
     }
     const bool is_empty = plan->empty();
@@ -191,14 +209,14 @@ Async<void> RunRounds::converge(Run run, std::optional<Plan> first) {
     }
     if (!report->ok()) {  // what is blocked is no failure: a person has to help
       const bool has_failed = report->failed > 0;
-      CO_TRY_OK(rows_.move(id, has_failed ? RunState::Failed : RunState::WorkLeft,
-                           has_failed ? RunReason::ActionFailed : RunReason::Blocked,
-                           report->problems.empty() ? "" : report->problems.front()));
+      CO_TRY_OK(end(id, has_failed ? RunState::Failed : RunState::WorkLeft,
+                    has_failed ? RunReason::ActionFailed : RunReason::Blocked,
+                    report->problems.empty() ? "" : report->problems.front()));
       co_return Result<void>();
     }
     if (report->held > 0) {  // they finish it, or their lease ends
       if (++waits > kMaxWaitsForOthers) {
-        CO_TRY_OK(rows_.move(id, RunState::WorkLeft, RunReason::OthersWork));
+        CO_TRY_OK(end(id, RunState::WorkLeft, RunReason::OthersWork, ""));
         co_return Result<void>();
       }
       co_await work_.clock.sleep(kOtherWorkersPoll);
@@ -207,7 +225,7 @@ Async<void> RunRounds::converge(Run run, std::optional<Plan> first) {
     }
     if (report->done == 0) break;
   }
-  CO_TRY_OK(rows_.move(id, RunState::WorkLeft, RunReason::Blocked));
+  CO_TRY_OK(end(id, RunState::WorkLeft, RunReason::Blocked, ""));
   co_return Result<void>();
 }
 

@@ -24,6 +24,7 @@ class SynchronizedLoad;
 
 namespace muster::app {
 
+class ImageBuilder;
 struct IsolationServices;
 
 /// What one process remembers from one executor to the next: while it lives, a run that was dropped
@@ -57,6 +58,7 @@ struct RunWork {
   std::function<Result<void>(const lifecycle::RolloutRecord&)> may_roll_back = {};
   validate::SynchronizedLoad* synchronized_load = nullptr;  ///< null: nobody can ask for one
   std::shared_ptr<const IsolationServices> isolation = {};  ///< null: it cannot test between nodes
+  std::shared_ptr<ImageBuilder> images = {};                ///< null: it cannot build images
 };
 
 class RolloutWork;
@@ -82,6 +84,8 @@ class RunRounds {
   Async<void> goOn(lifecycle::Run run, std::optional<lifecycle::Plan> first, bool resumed);
   Async<void> converge(lifecycle::Run run, std::optional<lifecycle::Plan> first);
   Async<lifecycle::ApplyReport> apply(lifecycle::Run run, lifecycle::Plan plan);
+  Result<void> end(const std::string& id, lifecycle::RunState state, lifecycle::RunReason reason,
+                   const std::string& text);
 
   RunWork& work_;
   RunRows& rows_;

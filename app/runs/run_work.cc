@@ -2,6 +2,7 @@
 #include "app/runs/run_work.h"
 
 #include "app/controller/monitor_run.h"
+#include "app/runs/image_builder.h"
 #include "app/runs/rollout_plans.h"
 #include "app/site/effective_cluster.h"
 #include "app/validation/isolation_routes.h"
@@ -44,7 +45,8 @@ RunWork runWork(Controller& controller, lifecycle::RunStore& runs,
           &controller.phases(),
           {},
           &controller.synchronizedLoad(),
-          std::move(isolation)};
+          std::move(isolation),
+          makeImageBuilder(options, controller.workers())};
 }
 
 }  // namespace muster::app

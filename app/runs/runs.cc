@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/runs/runs.h"
 
+#include "app/runs/image_builder.h"
 #include "app/runs/run_change.h"
 #include "app/site/actor.h"
 #include "app/site/effective_cluster.h"
@@ -208,6 +209,35 @@ Result<void> checkIsolation(const Run& run) {
   return {};
 }
 
+Result<void> checkFirmwareRetry(const Run& run) {
+  if (run.kind != RunKind::FirmwareRetry) return {};
+  if (run.apply.nodes.empty())
+    return fail(ErrorCode::InvalidInput, "a firmware retry names its nodes; nothing was done");
+  const auto& reason = run.firmware_retry.reason;
+  if (reason.find_first_not_of(" \t\r\n") == std::string::npos || reason.size() > kMaxReasonBytes)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("a firmware retry needs a reason, of at most {} bytes: what was found, "
+                            "or repaired; it is kept in the log; nothing was done",
+                            kMaxReasonBytes));
+  return {};
+}
+
+Result<void> checkImageBuild(const Run& run) {
+  if (run.kind != RunKind::ImageBuild) return {};
+  if (!run.apply.nodes.empty())
+    return fail(ErrorCode::InvalidInput, "a build of images is about no nodes; nothing was done");
+  const auto& asked = run.image_build;
+  if (!asked.over.empty() && (asked.image.empty() || asked.image == kRamOsName))
+    return fail(ErrorCode::InvalidInput, "over is for one image: name it; nothing was done");
+  return {};
+}
+
+std::string subjectOf(const Run& run) {
+  if (run.kind == RunKind::ImageBuild)
+    return run.image_build.image.empty() ? "what is missing" : run.image_build.image;
+  return run.apply.nodes.empty() ? "all nodes" : run.apply.nodes;
+}
+
 /// But for the id, which is made anew.
 bool isSameRollout(RolloutParams a, const RolloutParams& b) {
   if (!b.back) a.id = b.id;
@@ -265,6 +295,8 @@ Result<Run> submitRun(RunStore& runs, const RunRequest& request, const RunActor&
   run.rollout = request.rollout;
   run.validate = request.validate;
   run.isolate = request.isolate;
+  run.firmware_retry = {request.firmware_retry.reason, {}};
+  run.image_build = request.image_build;
   if (run.kind == RunKind::Rollout && !run.rollout.back) run.rollout.id = newRolloutId();
   if (!run.apply.nodes.empty()) {
     TRY(names, inventory::expandHostlist(run.apply.nodes));
@@ -274,19 +306,22 @@ Result<Run> submitRun(RunStore& runs, const RunRequest& request, const RunActor&
   TRY_OK(checkRollout(run));
   TRY_OK(checkValidation(run));
   TRY_OK(checkIsolation(run));
+  TRY_OK(checkFirmwareRetry(run));
+  TRY_OK(checkImageBuild(run));
   run.asked_by = actor;
   run.asked_at = now;
   run.after_restart = request.after_restart;
   run.idempotency_key = request.idempotency_key;
   run.stamps.push_back({RunState::Queued, RunReason::None, now, actor.principal});
-  const auto note =
-      fmt::format("run {}: {} {} asked for by {} ({})", run.id, toString(run.kind),
-                  run.apply.nodes.empty() ? "all nodes" : run.apply.nodes, who(actor), actor.way);
+  const auto note = fmt::format("run {}: {} {} asked for by {} ({})", run.id, toString(run.kind),
+                                subjectOf(run), who(actor), actor.way);
   const auto wanted = run.apply;
   TRY(stored, runs.add(std::move(run), note));
   if (stored.apply != wanted || !isSameErasure(stored.erase, request.erase) ||
       !isSameRollout(stored.rollout, request.rollout) || stored.validate != request.validate ||
-      stored.isolate != request.isolate || stored.kind != request.kind ||
+      stored.isolate != request.isolate ||
+      stored.firmware_retry.reason != request.firmware_retry.reason ||
+      stored.image_build != request.image_build || stored.kind != request.kind ||
       stored.after_restart != request.after_restart)
     return fail(ErrorCode::Conflict,
                 fmt::format("the idempotency key was used for another request, run {}", stored.id));

@@ -27,6 +27,8 @@ struct RunRequest {
   lifecycle::RolloutParams rollout = {};  ///< without `back`: a new id is made
   lifecycle::ValidateParams validate = {};
   lifecycle::IsolateParams isolate = {};
+  lifecycle::FirmwareRetryParams firmware_retry = {};
+  lifecycle::ImageBuildParams image_build = {};
   lifecycle::AfterRestart after_restart = lifecycle::AfterRestart::Continue;
   std::string idempotency_key;  ///< empty: none
 };

@@ -39,10 +39,10 @@ Result<void> requireNobodyAsked(const inventory::Cluster& cluster,
 Result<IsolationResult> isolateNodes(const Options& options, const IsolationRequest& request,
                                      ProgressListener& progress) {
   TRY(live, effectiveCluster(options));
+  TRY(named, selectedNodes(live->cluster(), request.nodes));
+  TRY_OK(requireNobodyAsked(live->cluster(), named, SystemClock().now()));
   TRY(session, Session::open(options, std::move(live), Role::ReadOnly, progress));
-  TRY(named, selectedNodes(session->cluster(), request.nodes));
   auto& controller = *session->controller;
-  TRY_OK(requireNobodyAsked(session->cluster(), named, controller.clock().now()));
   const auto services =
       isolationServices(controller, session->cluster(), options, session->lab,
                         [&progress](const std::string& text) { progress.onNotice(text); });

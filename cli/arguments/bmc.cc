@@ -147,11 +147,17 @@ void addFirmwareCommands(CLI::App& app, Invocation& call) {
       firmwareSign);
   sign.add_option("baseline", sign_args.baseline)->required();
   auto [retry, retry_args] = addCommand(
-      group, "retry", "Let apply install again what has failed for good", call, firmwareRetry);
+      group, "retry",
+      "Install again what has failed for good: as a run of whoever serves the site; where nobody "
+      "does, apply may do it",
+      call, firmwareRetry);
   retry.add_option("nodes", retry_args.nodes, "Hostlist")->required();
   retry
       .add_option("--reason", retry_args.reason, "What was found, or repaired; recorded in the log")
       ->required();
+  retry.add_flag("--direct", call.options.direct,
+                 "Ask nobody: only lift the block, so that the next apply installs it");
+  asksServer(retry, call);
 }
 
 }  // namespace muster::cli

@@ -14,6 +14,9 @@ void addImageCommands(CLI::App& app, Invocation& call) {
       "--over", build_args.over,
       "Lay the image out over the one with this digest, or anew (none); otherwise over "
       "the newest image of its name");
+  build.add_flag("--direct", call.options.direct,
+                 "Build in this process, also where somebody serves the site");
+  asksServer(build, call);
   addCommand(image, "list",
              "List the images in the cache: size, digest, signers, profiles that use them", call,
              imageList);

@@ -3,7 +3,10 @@
 #include "app/firmware/firmware_baselines.h"
 
 #include "base/json_output.h"
+#include "cli/commands/asked_site.h"
 #include "cli/commands/firmware.h"
+#include "cli/commands/run.h"
+#include "cli/view/console_progress.h"
 #include "cli/view/firmware_view.h"
 
 #include <iostream>
@@ -21,7 +24,24 @@ int firmwarePlan(const app::Options& options, const NodesArgs& args) {
   return kOk;
 }
 
+namespace {
+
+/// Whoever serves the site installs it: it may wait there for approvals and windows.
+int retryByRun(const app::Options& options, app::SiteClient& site, const NodesReasonArgs& args) {
+  ApplyProgress progress(options.json, true, PlanDetail::Grouped);
+  return followNewRun(options, site,
+                      {.kind = lifecycle::RunKind::FirmwareRetry,
+                       .apply = {args.nodes, false, options.command_line, ""},
+                       .firmware_retry = {args.reason, {}}},
+                      progress);
+}
+
+}  // namespace
+
 int firmwareRetry(const app::Options& options, const NodesReasonArgs& args) {
+  const auto site = siteForRuns(options);
+  if (!site) return report(site.error());
+  if (*site) return retryByRun(options, **site, args);
   const auto retried = app::retryFirmware(options, args.nodes, args.reason);
   if (!retried) return report(retried.error());
   for (const auto& each : *retried) {

@@ -3,7 +3,10 @@
 #include "app/images.h"
 
 #include "base/json_output.h"
+#include "cli/commands/asked_site.h"
 #include "cli/commands/image.h"
+#include "cli/commands/run.h"
+#include "cli/view/console_progress.h"
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -143,7 +146,25 @@ std::pair<std::size_t, std::uint64_t> printClearing(const app::CleanupPlan& clea
 
 }  // namespace
 
+namespace {
+
+/// Whoever serves the site builds it, by a process of its own: it outlives this terminal.
+int buildByRun(const app::Options& options, app::SiteClient& site,
+               const app::ImageBuildRequest& request) {
+  ApplyProgress progress(options.json, true, PlanDetail::Grouped);
+  return followNewRun(options, site,
+                      {.kind = lifecycle::RunKind::ImageBuild,
+                       .apply = {"", false, options.command_line, ""},
+                       .image_build = {request.only, request.over}},
+                      progress);
+}
+
+}  // namespace
+
 int imageBuild(const app::Options& options, const app::ImageBuildRequest& request) {
+  const auto site = siteForRuns(options);
+  if (!site) return report(site.error());
+  if (*site) return buildByRun(options, **site, request);
   BuildPrinter printer;
   const auto built = app::buildImages(options, request, printer);
   return built ? int{kOk} : report(built.error());

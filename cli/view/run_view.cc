@@ -17,6 +17,8 @@ using lifecycle::RunReason;
 using lifecycle::RunState;
 
 std::string nodesOf(const Run& run) {
+  if (run.kind == RunKind::ImageBuild)
+    return run.image_build.image.empty() ? "missing images" : "image " + run.image_build.image;
   return run.apply.nodes.empty() ? "all nodes" : run.apply.nodes;
 }
 
@@ -51,10 +53,10 @@ ExitCode exitCodeOf(RunState state) {
 
 std::string runTable(const std::vector<Run>& runs) {
   if (runs.empty()) return "there are no runs\n";
-  std::string out = fmt::format("{:<15}{:<9}{:<34}{:<9}{:<26}{:<16}{}\n", "ID", "KIND", "STATE",
+  std::string out = fmt::format("{:<15}{:<15}{:<34}{:<9}{:<26}{:<16}{}\n", "ID", "KIND", "STATE",
                                 "DONE", "ASKED AT", "BY", "NODES");
   for (const auto& run : runs)
-    out += fmt::format("{:<15}{:<9}{:<34}{:<9}{:<26}{:<16}{}\n", run.id, toString(run.kind),
+    out += fmt::format("{:<15}{:<15}{:<34}{:<9}{:<26}{:<16}{}\n", run.id, toString(run.kind),
                        stateText(run), progressText(run), toString(run.asked_at),
                        printable(run.asked_by.principal), printable(nodesOf(run)));
   return out;
@@ -82,7 +84,7 @@ std::string runText(const Run& run) {
   const auto line = [&out](std::string_view name, const std::string& value) {
     if (!value.empty()) out += fmt::format("  {:<14}{}\n", name, printable(value));
   };
-  line("nodes", nodesOf(run));
+  line(run.kind == RunKind::ImageBuild ? "builds" : "nodes", nodesOf(run));
   if (run.kind == RunKind::Erase) {
     line("erases", run.erase.disks.empty()
                        ? std::string("all disks that are built in")
@@ -103,6 +105,7 @@ std::string runText(const Run& run) {
     line("rollout",
          fmt::format("{}{}{}", run.rollout.id, run.rollout.back ? ", undone" : "",
                      run.rollout.driver.empty() ? "" : ", driver " + run.rollout.driver));
+  if (run.kind == RunKind::FirmwareRetry) line("reason", run.firmware_retry.reason);
   if (run.kind == RunKind::Isolate)
     line("tests",
          fmt::format(

@@ -13,12 +13,21 @@
 
 namespace muster::inventory {
 
+/// Checks on nodes on which nothing runs, ended as soon as a job wants them.
+struct ActiveChecks {
+  std::string gate;        ///< of level quick
+  int every_hours = 24;    ///< from one check of a node to its next
+  int nodes = 1;           ///< at most so many at the same time …
+  int idle_percent = 100;  ///< … and at most this share of the idle ones, but one
+};
+
 struct SlurmPool {
   std::string partition;
   std::filesystem::path config;  ///< slurm.conf that the controller side uses; empty: the lab's, or
                                  ///< /etc/slurm/slurm.conf
   std::optional<int> reserve_hours;  ///< so long before a maintenance window opens, nodes are
                                      ///< reserved for runs that wait for it; absent: never
+  std::optional<ActiveChecks> active_checks;  ///< absent: none
 };
 
 /// What a drain does with pods that end by themselves: those with restartPolicy Never or OnFailure.

@@ -7,8 +7,10 @@
 #include "inventory/model/drivers.h"
 #include "inventory/model/fabric.h"
 #include "inventory/model/fabric_membership.h"
+#include "inventory/model/gates.h"
 #include "inventory/model/images.h"
 #include "inventory/model/networks.h"
+#include "inventory/model/pools.h"
 #include "inventory/model/profile.h"
 #include "inventory/parse/hostlist.h"
 #include "inventory/parse/suggest.h"
@@ -49,6 +51,7 @@ class Rules {
       oneDriverWith(profile, "host", [](const Driver& driver) { return driver.host.has_value(); });
     }
     signedBootBesideOthers();
+    activeChecks();
     for (const auto& [name, fabric] : cluster_.fabrics) fabricMembers(fabric);
   }
 
@@ -152,6 +155,21 @@ class Rules {
                                     name),
                         fmt::format("let it name {} as next-server (dnsmasq: dhcp-boot=,,{})",
                                     network->controller.str(), network->controller.str()));
+    }
+  }
+
+  /// A check that lasts holds its node from who waits for it.
+  void activeChecks() {
+    for (const auto& [name, pool] : cluster_.pools) {
+      if (!pool.slurm || !pool.slurm->active_checks) continue;
+      const auto gate = cluster_.gates.find(pool.slurm->active_checks->gate);
+      if (gate == cluster_.gates.end() || gate->second.level == GateLevel::Quick) continue;
+      reader_.error(
+          at({"pools", name, "slurm", "active_checks", "gate"}),
+          fmt::format("gate {} takes too long for idle nodes, which are wanted back within "
+                      "seconds",
+                      gate->first),
+          "name a gate of level quick");
     }
   }
 

@@ -14,8 +14,28 @@ namespace {
 
 constexpr int kMaxDrainMinutes = 60 * 24 * 30;
 constexpr int kMaxReserveHours = 24 * 30;
+constexpr int kMaxCheckHours = 24 * 90;
+constexpr int kMaxCheckedNodes = 1'000;
 constexpr std::size_t kMaxPemBytes = 1u << 20;
 constexpr std::string_view kOwnPrefix = "muster/";
+
+ObjectSpec make_activeChecksSpec() {
+  return Table<ActiveChecks>("active_checks", "active_checks",
+                             "Checks on idle nodes of the pool, by `muster monitor`. A short "
+                             "reservation keeps jobs away meanwhile; as soon as one waits that may "
+                             "want the node, the check ends and the reservation is deleted.")
+      .required("gate", &ActiveChecks::gate, reference("gates"),
+                "The gate whose checks of the node itself are run; of level quick.")
+      .optional("every_hours", &ActiveChecks::every_hours, integer(1, kMaxCheckHours),
+                "Hours from one check of a node to its next.")
+      .optional("nodes", &ActiveChecks::nodes, integer(1, kMaxCheckedNodes),
+                "At most so many nodes at the same time.")
+      .optional("idle_percent", &ActiveChecks::idle_percent, integer(1, 100),
+                "And at most this share of the idle nodes, but always one.")
+      .printsAlways()
+      .spec();
+}
+MUSTER_SPEC(activeChecksSpec)
 
 ObjectSpec make_slurmSpec() {
   return Table<SlurmPool>("slurm", "slurm", "A Slurm cluster.")
@@ -26,6 +46,8 @@ ObjectSpec make_slurmSpec() {
       .optional("reserve_hours", &SlurmPool::reserve_hours, integer(1, kMaxReserveHours),
                 "So many hours before a maintenance window opens, the nodes of a run that waits "
                 "for it are reserved in Slurm, so that jobs end before; absent: never.")
+      .optional("active_checks", &SlurmPool::active_checks, object(activeChecksSpec),
+                "Checks on idle nodes; absent: none.")
       .printsAlways()
       .spec();
 }

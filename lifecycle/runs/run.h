@@ -27,13 +27,16 @@ inline constexpr std::size_t kMaxErasedDisks = 256;
 inline constexpr std::size_t kMaxValidatedGates = 64;
 inline constexpr std::size_t kMaxIssuers = 16;  ///< persons who have seen one token
 inline constexpr std::size_t kMaxRolloutChangeBytes = 1u << 20;
+inline constexpr std::size_t kMaxLiftedFailures = 100'000;
 
 enum class RunKind {
   Apply,
-  Erase,     ///< the disks of one node, for good
-  Rollout,   ///< a change in waves, or its undoing
-  Validate,  ///< gates again, also those that have passed
-  Isolate    ///< tests between nodes, to find what is bad
+  Erase,          ///< the disks of one node, for good
+  Rollout,        ///< a change in waves, or its undoing
+  Validate,       ///< gates again, also those that have passed
+  Isolate,        ///< tests between nodes, to find what is bad
+  FirmwareRetry,  ///< firmware again whose installation has failed for good
+  ImageBuild      ///< images that are not in the cache
 };
 std::string_view toString(RunKind kind);
 std::optional<RunKind> parseRunKind(std::string_view text);
@@ -179,6 +182,33 @@ struct IsolateParams {
   friend bool operator==(const IsolateParams&, const IsolateParams&) = default;
 };
 
+/// What says that an installation of firmware has failed: a fact, as it was before a run took it
+/// away to try again.
+struct LiftedFailure {
+  std::string node;
+  std::string facet;  ///< "firmware-failed.BIOS", "left.firmware.BIOS"
+  std::string value;
+  WallTime observed_at{};
+  std::string source;
+  friend bool operator==(const LiftedFailure&, const LiftedFailure&) = default;
+};
+
+/// Of RunKind::FirmwareRetry, over the nodes of ApplyParams: what had failed there before the run
+/// was asked for is installed again.
+struct FirmwareRetryParams {
+  std::string reason;                 ///< what was found, or repaired
+  std::vector<LiftedFailure> lifted;  ///< since it runs; nothing else is ever lifted by it
+  friend bool operator==(const FirmwareRetryParams&, const FirmwareRetryParams&) = default;
+};
+
+/// Of RunKind::ImageBuild, which is about no nodes.
+struct ImageBuildParams {
+  std::string image;  ///< a name, or "ramos"; empty: all that is missing, and the RAM OS
+  std::string over;   ///< of one image: whose layout goes on (a digest), or "none"; empty: the
+                      ///< newest of its name
+  friend bool operator==(const ImageBuildParams&, const ImageBuildParams&) = default;
+};
+
 /// Somebody said yes to one plan.
 struct RunApproval {
   RunActor by;
@@ -225,6 +255,8 @@ struct Run {
   RolloutParams rollout;
   ValidateParams validate;
   IsolateParams isolate;
+  FirmwareRetryParams firmware_retry;
+  ImageBuildParams image_build;
   RunActor asked_by;
   std::string idempotency_key;  ///< of who asked; empty: none
   WallTime asked_at{};

@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint64_t kFormat = 1;  ///< a muster that changes what a field means counts it up
 constexpr std::size_t kMaxNameBytes = 256, kMaxWordBytes = 64, kMaxHashBytes = 128,
                       kMaxCommandBytes = 16u << 10, kMaxApprovals = 64, kMaxDomains = 100'000,
-                      kMaxUnread = 10'000, kMaxRecordBytes = 64u << 20;
+                      kMaxUnread = 10'000, kMaxFactBytes = 64u << 10, kMaxRecordBytes = 64u << 20;
 constexpr std::uint64_t kMaxSeconds = 10ull * 365 * 24 * 3600;
 
 constexpr wire::Text kName{kMaxNameBytes}, kText{kMaxRunTextBytes}, kHash{kMaxHashBytes},
@@ -127,6 +127,23 @@ inline constexpr auto kFields<IsolateParams> =
                field("seed", &IsolateParams::seed, Whole{}).omitted());
 
 template <>
+inline constexpr auto kFields<LiftedFailure> = std::tuple(
+    field("node", &LiftedFailure::node, kName), field("facet", &LiftedFailure::facet, kName),
+    field("value", &LiftedFailure::value, Text{kMaxFactBytes}),
+    field("observed_at", &LiftedFailure::observed_at, Time{}),
+    field("source", &LiftedFailure::source, kName).omitted());
+
+template <>
+inline constexpr auto kFields<FirmwareRetryParams> =
+    std::tuple(field("reason", &FirmwareRetryParams::reason, kText).omitted(),
+               field("lifted", &FirmwareRetryParams::lifted, Items{kMaxLiftedFailures}).omitted());
+
+template <>
+inline constexpr auto kFields<ImageBuildParams> =
+    std::tuple(field("image", &ImageBuildParams::image, kName).omitted(),
+               field("over", &ImageBuildParams::over, kName).omitted());
+
+template <>
 inline constexpr auto kFields<RunApproval> =
     std::tuple(field("by", &RunApproval::by, Object{}), field("at", &RunApproval::at, Time{}),
                field("plan", &RunApproval::plan_hash, kHash),
@@ -188,6 +205,8 @@ inline constexpr auto kFields<Run> = std::tuple(
     field("rollout", &Run::rollout, Object{}).omitted(),
     field("validate", &Run::validate, Object{}).omitted(),
     field("isolate", &Run::isolate, Object{}).omitted(),
+    field("firmware_retry", &Run::firmware_retry, Object{}).omitted(),
+    field("image_build", &Run::image_build, Object{}).omitted(),
     field("asked_by", &Run::asked_by, Object{}),
     field("after_restart", &Run::after_restart,
           Word<AfterRestart, 2>{&kAfterRestart, kMaxWordBytes})

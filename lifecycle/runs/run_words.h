@@ -8,11 +8,13 @@
 
 namespace muster::lifecycle {
 
-inline constexpr wire::Words<RunKind, 5> kRunKinds{{{RunKind::Apply, "apply"},
+inline constexpr wire::Words<RunKind, 7> kRunKinds{{{RunKind::Apply, "apply"},
                                                     {RunKind::Erase, "erase"},
                                                     {RunKind::Rollout, "rollout"},
                                                     {RunKind::Validate, "validate"},
-                                                    {RunKind::Isolate, "isolate"}}};
+                                                    {RunKind::Isolate, "isolate"},
+                                                    {RunKind::FirmwareRetry, "firmware-retry"},
+                                                    {RunKind::ImageBuild, "image-build"}}};
 
 inline constexpr wire::Words<RunState, 13> kRunStates{{{RunState::Queued, "queued"},
                                                        {RunState::Planning, "planning"},

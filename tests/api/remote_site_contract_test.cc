@@ -369,7 +369,23 @@ TEST_P(SiteClientContract, runsOfEachKindAreAskedFor) {
   EXPECT_EQ(site().run(fifth->id)->isolate, between.isolate);
   between.isolate.engine = "mpi";
   EXPECT_EQ(codeOf(site().submitRun(between)), ErrorCode::InvalidInput);
-  EXPECT_THAT(*site().runs({}), SizeIs(5));
+  app::RunRequest retry{.kind = lifecycle::RunKind::FirmwareRetry, .apply = {"gpu001"}};
+  retry.firmware_retry.reason = "reseated";
+  const auto sixth = site().submitRun(retry);
+  ASSERT_TRUE(sixth) << sixth.error().str();
+  EXPECT_EQ(site().run(sixth->id)->kind, lifecycle::RunKind::FirmwareRetry);
+  EXPECT_EQ(site().run(sixth->id)->firmware_retry.reason, "reseated");
+  retry.firmware_retry.reason.clear();
+  EXPECT_EQ(codeOf(site().submitRun(retry)), ErrorCode::InvalidInput);
+  app::RunRequest build{.kind = lifecycle::RunKind::ImageBuild};
+  build.image_build = {"bookworm", "none"};
+  const auto seventh = site().submitRun(build);
+  ASSERT_TRUE(seventh) << seventh.error().str();
+  EXPECT_EQ(site().run(seventh->id)->kind, lifecycle::RunKind::ImageBuild);
+  EXPECT_EQ(site().run(seventh->id)->image_build, build.image_build);
+  build.image_build.image.clear();
+  EXPECT_EQ(codeOf(site().submitRun(build)), ErrorCode::InvalidInput);
+  EXPECT_THAT(*site().runs({}), SizeIs(7));
   EXPECT_THAT(*site().runs({.kind = lifecycle::RunKind::Rollout}), SizeIs(1));
 }
 

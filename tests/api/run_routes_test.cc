@@ -249,5 +249,38 @@ TEST_F(ApiRuns, anIsolationIsAskedForWithItsNumbers) {
   EXPECT_EQ(postAs(tokenOf("bert", Role::Approver), "/runs", {{"kind", "isolate"}}).status, 403);
 }
 
+TEST_F(ApiRuns, aBuildOfImagesIsAboutNoNodes) {
+  start();
+  const auto made =
+      post("/runs", {{"kind", "image-build"}, {"image", "bookworm"}, {"over", "none"}});
+  ASSERT_EQ(made.status, 202) << made.body;
+  EXPECT_EQ(made.json["image_build"]["image"], "bookworm");
+  EXPECT_EQ(made.json["image_build"]["over"], "none");
+  EXPECT_EQ(post("/runs", {{"kind", "image-build"}}).status, 202) << "all that is missing";
+  EXPECT_EQ(post("/runs", {{"kind", "image-build"}, {"over", "none"}}).status, 400);
+  EXPECT_EQ(post("/runs", {{"kind", "image-build"}, {"nodes", "gpu001"}}).status, 400);
+  EXPECT_EQ(post("/runs", {{"kind", "apply"}, {"image", "bookworm"}}).status, 400);
+  EXPECT_EQ(get("/runs?kind=image-build").items().size(), 2u);
+}
+
+TEST_F(ApiRuns, aFirmwareRetryNamesItsNodesAndSaysWhy) {
+  start();
+  const auto order = [](const char* kind) {
+    return nlohmann::json{{"kind", kind}, {"nodes", "gpu001"}, {"reason", "reseated"}};
+  };
+  const auto made = post("/runs", order("firmware-retry"));
+  ASSERT_EQ(made.status, 202) << made.body;
+  EXPECT_EQ(made.json["kind"], "firmware-retry");
+  EXPECT_EQ(made.json["firmware_retry"]["reason"], "reseated");
+  EXPECT_EQ(get("/runs?kind=firmware-retry").items().size(), 1u);
+  EXPECT_EQ(post("/runs", {{"kind", "firmware-retry"}, {"reason", "reseated"}}).status, 400);
+  EXPECT_EQ(post("/runs", {{"kind", "firmware-retry"}, {"nodes", "gpu001"}}).status, 400);
+  EXPECT_EQ(post("/runs", order("apply")).status, 400) << "a reason belongs to other kinds";
+  auto with_disks = order("firmware-retry");
+  with_disks["disks"] = {"S1"};
+  EXPECT_EQ(post("/runs", with_disks).status, 400) << "disks belong to an erasure";
+  EXPECT_EQ(postAs(tokenOf("bert", Role::Approver), "/runs", order("firmware-retry")).status, 403);
+}
+
 }  // namespace
 }  // namespace muster::api

@@ -93,7 +93,8 @@ Async<lifecycle::ApplyReport> serveUntil(SimulatedRack& rack, lifecycle::Effecti
            [&](lifecycle::Subject subject) { return phases.back()->observe(std::move(subject)); },
            {},
            {},
-           rack.folder / rack.state / "validation"})},
+           rack.folder / rack.state / "validation"}),
+       rack.image_builder},
       memory);
   monitor::Monitor nodes({live.cluster(),
                           all,

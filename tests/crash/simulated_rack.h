@@ -25,6 +25,10 @@
 #include "lifecycle/executor/engine.h"
 #include "lifecycle/rollout/effective_cluster.h"
 
+namespace muster::app {
+class ImageBuilder;
+}
+
 namespace muster::test {
 
 class FakeImageStore;
@@ -95,6 +99,7 @@ class SimulatedRack {
   FakeBmcFleet bmcs;
   FakeAgentGateway agents;
   std::unique_ptr<FakeImageStore> images;
+  std::shared_ptr<app::ImageBuilder> image_builder;  ///< of tests that build; null: none
   FakeProcessRunner processes;
   MemoryMeasurements measurements;
   std::set<FakeNetboot*> netboots;  ///< of the musters that live now

@@ -220,7 +220,9 @@ TEST_F(ServerClients, workIsHandedToTheServerThatIsNamed) {
   for (const auto& [words, kind] :
        {Order{{"apply", "--yes", "--nodes", "gpu001"}, "apply"},
         Order{{"rollout", "start", "--driver", "nvidia-575", "--nodes", "gpu001"}, "rollout"},
-        Order{{"validate", "run", "--nodes", "gpu001"}, "validate"}}) {
+        Order{{"validate", "run", "--nodes", "gpu001"}, "validate"},
+        Order{{"firmware", "retry", "gpu001", "--reason", "reseated"}, "firmware-retry"},
+        Order{{"image", "build", "bookworm"}, "image-build"}}) {
     auto all = words;
     all.insert(all.begin(), {"--server", at});
     auto ended = std::async(std::launch::async, [&] { return muster(all); });

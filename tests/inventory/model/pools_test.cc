@@ -14,6 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 class PoolsTest : public InventoryTest {
  protected:
@@ -73,6 +74,24 @@ TEST_F(PoolsTest, readsEveryKey) {
   EXPECT_EQ(pool.kubernetes->evict.jobs, JobPods::Evict);
   EXPECT_EQ(pool.drain.deadline_minutes, 90);
   EXPECT_EQ(pool.drain.on_timeout, OnTimeout::DeletePods);
+}
+
+TEST_F(PoolsTest, checksOfIdleNodesAreQuickOnesOfSlurm) {
+  const auto declared = [this](const std::string& keys, const std::string& level) {
+    return complaints("pools:\n", "  mine: {level: " + level +
+                                      "}\npools:\n  other: {slurm: {partition: gpu, "
+                                      "active_checks: {" +
+                                      keys + "}}}\n");
+  };
+  EXPECT_THAT(declared("gate: mine", "quick"), IsEmpty());
+  EXPECT_THAT(declared("gate: mine, every_hours: 6, nodes: 4, idle_percent: 10", "quick"),
+              IsEmpty());
+  EXPECT_THAT(declared("gate: mine", "medium"),
+              ElementsAre(AllOf(HasSubstr("gate mine takes too long for idle nodes"),
+                                HasSubstr("name a gate of level quick"))));
+  EXPECT_THAT(declared("every_hours: 6", "quick"), ElementsAre(HasSubstr("\"gate\" is missing")));
+  EXPECT_THAT(declared("gate: mine, nodes: 0", "quick"), SizeIs(1));
+  EXPECT_THAT(declared("gate: other", "quick"), ElementsAre(HasSubstr("other")));
 }
 
 TEST_F(PoolsTest, theDigestKnowsThePoolButNotTheSecret) {

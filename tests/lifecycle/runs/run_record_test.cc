@@ -25,6 +25,14 @@ TEST(RunRecord, keepsWhatEachKindWasAskedFor) {
   run.kind = RunKind::Isolate;
   run.isolate = {"rdma", 362.5, 7};
   EXPECT_EQ(runFromRecord(recordOf(run))->isolate, run.isolate);
+  run.kind = RunKind::FirmwareRetry;
+  run.firmware_retry = {"reseated",
+                        {{"gpu001", "firmware-failed.BIOS", "1.4.2 no answer",
+                          WallTime(std::chrono::minutes(1)), "muster"}}};
+  EXPECT_EQ(runFromRecord(recordOf(run))->firmware_retry, run.firmware_retry);
+  run.kind = RunKind::ImageBuild;
+  run.image_build = {"bookworm", "none"};
+  EXPECT_EQ(runFromRecord(recordOf(run))->image_build, run.image_build);
   run.kind = RunKind::Erase;
   run.erase = {{"S1", "S2"}, "leaves the site", "e-1"};
   const auto read = runFromRecord(recordOf(run));

@@ -17,6 +17,7 @@ export function runTone(state) {
 
 /** @param {any} run */
 export function aboutRun(run) {
+  if (run.kind === "image-build") return `${run.kind} ${run.image_build?.image || "of what is missing"}`;
   return `${run.kind} ${run.nodes || "all nodes"}`;
 }
 
