@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxKeyBytes = 1u << 16;
+constexpr mode_t kOfOthers = 0077;
 
 struct Moved {
   const char* file;
@@ -55,10 +56,11 @@ class WorksAs {
 
 using Files = std::map<std::string, Secret>;
 
-/// What is not there is not in the answer. Errors: Corrupt (a link, a device)
-Result<Files> readAll(const fs::path& folder) {
+/// What is not there is not in the answer. `open`: gets a line for each private key that others can
+/// read. Errors: Corrupt (a link, a device)
+Result<Files> readAll(const fs::path& folder, std::vector<std::string>* open = nullptr) {
   Files out;
-  for (const auto& [file, unused] : kMoved) {
+  for (const auto& [file, is_private] : kMoved) {
     const auto path = folder / file;
     struct stat status{};
     if (::lstat(path.c_str(), &status) != 0) {
@@ -70,6 +72,11 @@ Result<Files> readAll(const fs::path& folder) {
       return fail(
           ErrorCode::Corrupt,
           fmt::format("{} is a link, or no regular file: nothing was moved", path.string()));
+    if (open && is_private && (status.st_mode & kOfOthers) != 0)
+      open->push_back(
+          fmt::format("{} had mode {:04o}: if another user may have read it, see \"When "
+                      "a key was stolen\" in docs/keys.md",
+                      path.string(), status.st_mode & 07777u));
     TRY(text, io::readRegularFile(path, kMaxKeyBytes));
     out.emplace(file, Secret(std::move(text)));
   }
@@ -212,7 +219,7 @@ Result<std::vector<std::string>> adoptKeys(const AdoptionRequest& request) {
     TRY(as, WorksAs::user(request.service));
     (void)as;
     TRY(noted, signerOf(request.state));
-    TRY(found, readAll(request.state));
+    TRY(found, readAll(request.state, &said));
     if (!noted && found.contains("ca/ca.crt") && !found.contains("ca/ca.key"))
       return fail(ErrorCode::Corrupt,
                   fmt::format("{0}/ca.crt is there but {0}/ca.key is missing; restore it",

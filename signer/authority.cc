@@ -2,6 +2,7 @@
 #include "signer/authority.h"
 
 #include "base/io/files.h"
+#include "base/io/trusted_keys.h"
 #include "base/log.h"
 #include "signer/local_signer.h"
 
@@ -91,6 +92,9 @@ Result<io::TlsIdentity> Authority::issueServer(const std::vector<std::string>& n
 Result<std::string> Authority::signBmc(std::string csr_pem, std::string name,
                                        std::vector<std::string> names,
                                        std::chrono::hours lifetime) const {
+  // Firmware may write something around it, and only a request alone is signed.
+  if (const auto block = io::firstPemBlock(csr_pem); !block.empty())
+    csr_pem = std::string(block) + "\n";
   return signer_->certify({CertificateKind::Bmc, std::move(name), std::move(names), lifetime,
                            std::move(csr_pem), fingerprint_});
 }

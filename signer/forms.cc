@@ -6,6 +6,7 @@
 #include "base/json_members.h"
 #include "base/json_output.h"
 #include "base/printable.h"
+#include "base/utf8.h"
 
 #include <fmt/format.h>
 
@@ -25,6 +26,7 @@ constexpr std::size_t kLevels = 6;
 constexpr std::size_t kMaxValues = 500'000;
 constexpr std::size_t kMaxWordsBytes = 16u << 10;  ///< a reason, a bound fact
 constexpr std::size_t kMaxFacts = 1'000;
+constexpr std::size_t kMaxLoggedBytes = 256;  ///< of a word in the log
 constexpr std::size_t kChainDigits = 64;
 
 constexpr std::array<std::pair<Statement, std::string_view>, 4> kStatements{{
@@ -91,10 +93,22 @@ std::int64_t numberOf(const json& asked, const char* member) {
   return found != asked.end() && found->is_number_integer() ? found->get<std::int64_t>() : -1;
 }
 
-Result<void> checkNow(WallTime said, std::optional<WallTime> now, const char* member) {
-  if (!now || (said <= *now + kClockSkew && said >= *now - kClockSkew)) return {};
+Result<void> checkNotAhead(WallTime said, std::optional<WallTime> now, const char* member) {
+  if (!now || said <= *now + kClockSkew) return {};
   return denied(fmt::format("{} is {}, and the signer's clock says {}", member,
                             muster::toString(said), muster::toString(*now)));
+}
+
+Result<void> checkNow(WallTime said, std::optional<WallTime> now, const char* member) {
+  TRY_OK(checkNotAhead(said, now, member));
+  if (!now || said >= *now - kClockSkew) return {};
+  return denied(fmt::format("{} is {}, and the signer's clock says {}", member,
+                            muster::toString(said), muster::toString(*now)));
+}
+
+/// A word for the log: quoted, escaped, and so short that a line stays a line.
+std::string logged(const std::string& text) {
+  return jsonText(json(shortened(text, kMaxLoggedBytes)));
 }
 
 /// The form is the only way to write it.
@@ -127,14 +141,15 @@ Result<SignedForm> nodeCertificate(const json& asked, std::string_view text,
     out["learnt"] = texts(asked["learnt"]);
     TRY_OK(checkTexts(out["learnt"], "learnt"));
   }
-  std::string by;
+  std::string about_override;
   if (asked.contains("override")) {
     const auto& word = asked["override"];
-    by = textOf(word, "by");
+    const auto by = textOf(word, "by");
     const auto reason = textOf(word, "reason");
     if (by.empty()) return denied("an override names who has given it");
     if (!isShort(by) || !isShort(reason)) return denied("an override's words are too long");
     out["override"] = {{"by", by}, {"reason", reason}};
+    about_override = fmt::format(" override={} reason={}", logged(by), logged(reason));
     if (expires - issued > kMaxOverrideLife)
       return denied(
           fmt::format("an override lives for {} hours at most", kMaxOverrideLife.count()));
@@ -150,9 +165,8 @@ Result<SignedForm> nodeCertificate(const json& asked, std::string_view text,
     return denied(
         fmt::format("a certificate lives for {} hours at most", kMaxNodeCertificateLife.count()));
   TRY_OK(checkNow(issued, now, "issued_at"));
-  return SignedForm{jsonText(out),
-                    fmt::format("node={} expires={}{}", node, muster::toString(expires),
-                                by.empty() ? "" : " override=" + jsonText(json(by)))};
+  return SignedForm{jsonText(out), fmt::format("node={} expires={}{}", node,
+                                               muster::toString(expires), about_override)};
 }
 
 Result<json> revocationOf(const json& asked) {
@@ -166,7 +180,8 @@ Result<json> revocationOf(const json& asked) {
   return out;
 }
 
-Result<SignedForm> revocation(const json& asked, std::string_view text) {
+Result<SignedForm> revocation(const json& asked, std::string_view text,
+                              std::optional<WallTime> now) {
   const auto before = textOf(asked, "before");
   const auto number = numberOf(asked, "number");
   TRY(revoked, revocationOf(asked.value("revocation", json::object())));
@@ -175,9 +190,12 @@ Result<SignedForm> revocation(const json& asked, std::string_view text) {
                         before.find_first_not_of("0123456789abcdef") == std::string::npos;
   if (number < 1 || (number == 1 ? !before.empty() : !is_chain))
     return denied("a revocation has a number from 1, and the hash of those before it");
+  TRY(at, timeOf(revoked, "at"));
+  TRY_OK(checkNotAhead(at, now, "at"));
   const auto chain = revocationChain(before, number, jsonText(revoked));
   return SignedForm{revocationWords(number, chain),
-                    fmt::format("number={} node={}", number, jsonText(revoked["node"]))};
+                    fmt::format("number={} node={} by={}", number, logged(textOf(revoked, "node")),
+                                logged(textOf(revoked, "by")))};
 }
 
 Result<SignedForm> revocationList(const json& asked, std::string_view text,
@@ -199,6 +217,7 @@ Result<SignedForm> revocationList(const json& asked, std::string_view text,
   TRY_OK(requireSame(out, text));
   if (number < 0 || (now && number != count))
     return denied(fmt::format("list {} has {} revocations", number, count));
+  TRY_OK(checkNotAhead(issued, now, "issued_at"));
   return SignedForm{jsonText(out), fmt::format("number={}", number)};
 }
 
@@ -250,7 +269,7 @@ Result<SignedForm> formOf(Statement statement, std::string_view text, const std:
     case Statement::NodeCertificate:
       return nodeCertificate(*asked, text, key_id, now);
     case Statement::Revocation:
-      return revocation(*asked, text);
+      return revocation(*asked, text, now);
     case Statement::RevocationList:
       return revocationList(*asked, text, now);
     case Statement::ListAsOf:

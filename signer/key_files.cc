@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cctype>
 #include <vector>
@@ -17,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kCaName = "muster CA";
 constexpr std::size_t kMaxKeyBytes = 1u << 16;
-constexpr unsigned kFolderMode = 0700, kFileMode = 0600;
+constexpr unsigned kFolderMode = 0700, kFileMode = 0600, kOfOthers = 0077;
 
 fs::path keysOf(const fs::path& folder) { return folder / "keys"; }
 fs::path previousOf(const fs::path& folder, KeyFile key) {
@@ -122,9 +124,31 @@ Result<void> requireNotLost(const fs::path& folder, std::string_view name, const
                           file.string(), anew));
 }
 
+namespace {
+
+/// A link leads to where somebody else may decide what the key is. Errors: Denied
+Result<void> requirePrivate(const fs::path& file) {
+  struct stat status{};
+  if (::lstat(file.c_str(), &status) != 0) return {};  // reading it says what is wrong
+  if (!S_ISREG(status.st_mode))
+    return fail(ErrorCode::Denied,
+                fmt::format("{} is a link, or no regular file: a private key is a file of its own. "
+                            "Look at where it leads (ls -l {}), and put the key itself there",
+                            file.string(), file.string()));
+  if ((status.st_mode & kOfOthers) == 0) return {};
+  return fail(ErrorCode::Denied,
+              fmt::format("{} has mode {:04o}: other users could read the private key, and sign as "
+                          "this site. chmod 600 {}; and if one may have read it, see \"When a key "
+                          "was stolen\" in docs/keys.md",
+                          file.string(), status.st_mode & 07777u, file.string()));
+}
+
+}  // namespace
+
 Result<io::SigningKey> loadSigningKey(const fs::path& folder, KeyFile key) {
   TRY_OK(io::makeDirs(keysOf(folder), kFolderMode));
   TRY_OK(requireNotLost(folder, key.name, keyFileOf(folder, key)));
+  TRY_OK(requirePrivate(keyFileOf(folder, key)));
   TRY(loaded, io::SigningKey::loadOrCreate(keyFileOf(folder, key)));
   TRY_OK(noteMade(folder, key.name));
   TRY(previous, previousPem(folder, key, loaded.id()));
@@ -134,18 +158,39 @@ Result<io::SigningKey> loadSigningKey(const fs::path& folder, KeyFile key) {
 
 Result<io::CertificateAuthority> loadAuthority(const fs::path& folder) {
   TRY_OK(requireNotLost(folder, kCa, folder / "ca" / "ca.key"));
+  TRY_OK(requirePrivate(folder / "ca" / "ca.key"));
   TRY(ca, io::CertificateAuthority::loadOrCreate(folder / "ca", kCaName));
   TRY_OK(noteMade(folder, kCa));
   return std::move(ca);
 }
 
-Result<io::SigningKey> rotateSigningKey(const fs::path& folder, KeyFile key) {
+Result<void> requireChangeable(const fs::path& folder, KeyFile key, KeyChange change) {
+  if (change == KeyChange::ReplaceLost) {
+    const auto file = keyFileOf(folder, key);
+    std::error_code error;
+    if (!fs::exists(fs::symlink_status(file, error))) return {};
+    return fail(ErrorCode::Conflict,
+                fmt::format("{} is there, so it is not lost; to change it: muster key rotate {}",
+                            file.string(), key.name));
+  }
   TRY(present, loadSigningKey(folder, key));
-  TRY_OK(removeLeftovers(folder, key, present));
-  if (io::publicKeyIds(present.public_pem).size() > 1)
+  const bool is_under_way = io::publicKeyIds(present.public_pem).size() > 1;
+  if (change == KeyChange::Rotate && is_under_way)
     return fail(ErrorCode::Conflict, fmt::format("a rotation of the key for {0} is under way; end "
                                                  "it first: muster key rotate {0} --finish",
                                                  key.name));
+  if (change == KeyChange::Finish && !is_under_way)
+    return fail(
+        ErrorCode::NotFound,
+        fmt::format("no rotation of the key for {0} is under way; begin one: muster key rotate {0}",
+                    key.name));
+  return {};
+}
+
+Result<io::SigningKey> rotateSigningKey(const fs::path& folder, KeyFile key) {
+  TRY(present, loadSigningKey(folder, key));
+  TRY_OK(removeLeftovers(folder, key, present));
+  TRY_OK(requireChangeable(folder, key, KeyChange::Rotate));
   TRY(next, io::SigningKey::generate());
   // The key before is known as such before it stops to sign: a crash in between leaves it present,
   // and not listed twice.
@@ -155,12 +200,8 @@ Result<io::SigningKey> rotateSigningKey(const fs::path& folder, KeyFile key) {
 }
 
 Result<io::SigningKey> replaceLostSigningKey(const fs::path& folder, KeyFile key) {
+  TRY_OK(requireChangeable(folder, key, KeyChange::ReplaceLost));
   const auto file = keyFileOf(folder, key);
-  std::error_code error;
-  if (fs::exists(fs::symlink_status(file, error)))
-    return fail(ErrorCode::Conflict,
-                fmt::format("{} is there, so it is not lost; to change it: muster key rotate {}",
-                            file.string(), key.name));
   TRY(next, io::SigningKey::generate());
   TRY_OK(io::makeDirs(keysOf(folder), kFolderMode));
   TRY_OK(io::writeFileAtomic(file, next.private_pem.reveal(), kFileMode));
@@ -170,12 +211,9 @@ Result<io::SigningKey> replaceLostSigningKey(const fs::path& folder, KeyFile key
 Result<fs::path> finishSigningRotation(const fs::path& folder, KeyFile key) {
   TRY(present, loadSigningKey(folder, key));
   TRY_OK(removeLeftovers(folder, key, present));
+  TRY_OK(requireChangeable(folder, key, KeyChange::Finish));
   const auto pems = io::publicPems(present.public_pem);
-  if (pems.size() < 2)
-    return fail(
-        ErrorCode::NotFound,
-        fmt::format("no rotation of the key for {0} is under way; begin one: muster key rotate {0}",
-                    key.name));
+  if (pems.size() < 2) return fail(ErrorCode::Conflict, "the key was changed meanwhile");
   auto retired = retiredOf(folder, key, io::publicKeyIds(pems[1]).front());
   TRY_OK(io::makeDirs(retired.parent_path(), kFolderMode));
   TRY_OK(io::writeFileAtomic(retired, pems[1], 0644));

@@ -38,10 +38,15 @@ Result<void> requireNotLost(const std::filesystem::path& folder, std::string_vie
                             const std::filesystem::path& file);
 
 /// Made when there was none yet. Its public_pem has the key before behind it, while it is rotated.
-/// Errors: Conflict (it was here, and is missing), Corrupt, those of the disk
+/// Errors: Conflict (it was here, and is missing), Denied (its private half is a link, or others
+/// can read it), Corrupt, those of the disk
 Result<io::SigningKey> loadSigningKey(const std::filesystem::path& folder, KeyFile key);
 Result<io::CertificateAuthority> loadAuthority(const std::filesystem::path& folder);
 
+enum class KeyChange { Rotate, Finish, ReplaceLost };
+/// Whether it could begin now; removes and makes nothing anew. Errors: those of the three below
+/// that come of how the keys are, and not of the disk
+Result<void> requireChangeable(const std::filesystem::path& folder, KeyFile key, KeyChange change);
 /// As app::rotateKey, app::replaceLostKey, app::finishRotation.
 Result<io::SigningKey> rotateSigningKey(const std::filesystem::path& folder, KeyFile key);
 Result<io::SigningKey> replaceLostSigningKey(const std::filesystem::path& folder, KeyFile key);

@@ -18,8 +18,10 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <list>
@@ -37,6 +39,10 @@ constexpr JsonLimits kSignerJson{"the request to the signer", kMaxLineBytes,    
                                  DuplicateKeys::Refused,      BrokenUtf8::Refused};
 constexpr milliseconds kSendLimit{1'000};
 constexpr std::int64_t kMaxHours = 24 * 366 * 10;
+/// Who was refused stays for so long, or until he hangs up: a connection that is closed before it
+/// was read is a reset one for its other side, which then may never see the words.
+constexpr milliseconds kRefusedStay{1'000};
+constexpr std::size_t kMaxRefused = 8;  ///< the oldest goes
 
 class Allowance {
  public:
@@ -65,6 +71,7 @@ struct Asker {
   io::LineReader lines;
   io::PeerCredentials peer;
   steady_clock::time_point since = steady_clock::now();
+  bool is_refused = false;  ///< was told so; what it sends is read, and not looked at
 };
 
 json errorLine(const Error& error) {
@@ -93,6 +100,11 @@ class SignerServer {
   };
 
   void accept();
+  void refuse(io::Fd fd, uid_t who);
+  std::size_t heard() const;  ///< of askers_, those that are not refused
+  steady_clock::time_point endOf(const Asker& asker) const {
+    return asker.since + (asker.is_refused ? kRefusedStay : options_.patience);
+  }
   /// False: the connection has ended.
   bool serve(Asker& asker);
   Result<json> answer(const Asker& asker, const json& request);
@@ -100,6 +112,7 @@ class SignerServer {
   Result<json> certify(const Asker& asker, const json& request);
   Result<json> changeKey(const Asker& asker, const std::string& what, const json& request);
   Result<const Keys*> keys();
+  Result<json> halves();
   std::string stamp() const;
   Result<void> note(const Asker& asker, const std::string& about);
   milliseconds patience() const;
@@ -119,7 +132,7 @@ Result<void> SignerServer::run() {
   while (true) {
     std::vector<pollfd> wait{{options_.stop, POLLIN, 0}};
     // Who is one too many waits in the socket's queue.
-    const bool has_room = askers_.size() < kMaxSignerConnections;
+    const bool has_room = heard() < kMaxSignerConnections;
     wait.push_back({has_room ? listening_ : -1, POLLIN, 0});
     for (const auto& asker : askers_) wait.push_back({asker.fd.get(), POLLIN | POLLRDHUP, 0});
     const int ready = ::poll(wait.data(), wait.size(), static_cast<int>(patience().count()));
@@ -132,8 +145,8 @@ Result<void> SignerServer::run() {
     const auto now = steady_clock::now();
     std::size_t at = 2;
     for (auto asker = askers_.begin(); asker != askers_.end();) {
-      const bool heard = wait[at++].revents != 0;
-      const bool stays = heard ? serve(*asker) : now - asker->since < options_.patience;
+      const bool is_ready = wait[at++].revents != 0;
+      const bool stays = is_ready ? serve(*asker) : now < endOf(*asker);
       asker = stays ? std::next(asker) : askers_.erase(asker);
     }
     if ((wait[1].revents & POLLIN) != 0) accept();
@@ -142,7 +155,7 @@ Result<void> SignerServer::run() {
 
 milliseconds SignerServer::patience() const {
   auto first = steady_clock::time_point::max();
-  for (const auto& asker : askers_) first = std::min(first, asker.since + options_.patience);
+  for (const auto& asker : askers_) first = std::min(first, endOf(asker));
   if (askers_.empty()) return milliseconds(-1);
   return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(first - steady_clock::now()));
 }
@@ -151,16 +164,37 @@ void SignerServer::accept() {
   io::Fd fd(::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!fd.valid()) return;
   auto peer = io::peerCredentials(fd.get());
-  if (!peer || (options_.asker && peer->uid != *options_.asker)) {
-    const auto text = fmt::format("user {} may not ask the signer", peer ? peer->uid : 0);
-    logWarning("signer", "{}", text);
-    (void)io::sendJsonLine(fd.get(), errorLine(Error(ErrorCode::Denied, text)), kSendLimit);
-    return;
-  }
+  if (!peer || (options_.asker && peer->uid != *options_.asker))
+    return refuse(std::move(fd), peer ? peer->uid : 0);
   askers_.emplace_back(std::move(fd), std::move(*peer));
 }
 
+void SignerServer::refuse(io::Fd fd, uid_t who) {
+  const auto text = fmt::format(
+      "user {} may not ask the signer: only the service's user may, as "
+      "which `muster` works also for root",
+      who);
+  logWarning("signer", "{}", text);
+  (void)io::sendJsonLine(fd.get(), errorLine(Error(ErrorCode::Denied, text)), kSendLimit);
+  (void)::shutdown(fd.get(), SHUT_WR);
+  if (askers_.size() - heard() >= kMaxRefused)
+    askers_.erase(std::ranges::find(askers_, true, &Asker::is_refused));
+  askers_.emplace_back(std::move(fd), io::PeerCredentials{.uid = who}).is_refused = true;
+}
+
+std::size_t SignerServer::heard() const {
+  return static_cast<std::size_t>(std::ranges::count(askers_, false, &Asker::is_refused));
+}
+
+/// False: nothing more comes.
+bool readAway(int fd) {
+  std::array<char, 64u << 10> piece;
+  const auto got = ::read(fd, piece.data(), piece.size());
+  return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
 bool SignerServer::serve(Asker& asker) {
+  if (asker.is_refused) return steady_clock::now() < endOf(asker) && readAway(asker.fd.get());
   const auto line = asker.lines.next(steady_clock::now());
   if (!line && line.error().code() == ErrorCode::Timeout)
     return steady_clock::now() - asker.since < options_.patience;
@@ -186,10 +220,12 @@ std::string SignerServer::stamp() const {
        {keyFileOf(folder, kCertificatesKey), folder / "keys" / "signing.previous.pub",
         folder / "ca" / "ca.key", folder / "ca" / "ca.crt"}) {
     struct stat status{};
-    const bool is_there = ::stat(file.c_str(), &status) == 0;
-    out += is_there ? fmt::format("{}.{}.{} ", status.st_ino, status.st_mtim.tv_sec,
-                                  status.st_mtim.tv_nsec)
-                    : "- ";
+    // Of the link, not of what it leads to; its mode counts too, and changes the second time.
+    const bool is_there = ::lstat(file.c_str(), &status) == 0;
+    out += is_there
+               ? fmt::format("{}.{}.{}.{}.{} ", status.st_ino, status.st_mtim.tv_sec,
+                             status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec)
+               : "- ";
   }
   return out;
 }
@@ -205,6 +241,11 @@ Result<const SignerServer::Keys*> SignerServer::keys() {
   keys_.emplace(
       Keys{LocalSigner({std::move(certificates), std::move(ca)}, &clock_), std::move(halves)});
   return &*keys_;
+}
+
+Result<json> SignerServer::halves() {
+  TRY(own, keys());
+  return json{{"certificates", own->halves.certificates}, {"ca", own->halves.ca}};
 }
 
 Result<void> SignerServer::note(const Asker& asker, const std::string& about) {
@@ -258,31 +299,48 @@ Result<json> SignerServer::certify(const Asker& asker, const json& request) {
   return json{{"certificate", done.answer}};
 }
 
+KeyChange changeOf(std::string_view what) {
+  return what == "rotate"   ? KeyChange::Rotate
+         : what == "finish" ? KeyChange::Finish
+                            : KeyChange::ReplaceLost;
+}
+
+/// The id of the key that signs now.
+Result<std::string> changed(const std::filesystem::path& folder, KeyChange change) {
+  if (change == KeyChange::Finish)
+    TRY_OK(finishSigningRotation(folder, kCertificatesKey));
+  else if (change == KeyChange::Rotate)
+    TRY_OK(rotateSigningKey(folder, kCertificatesKey));
+  else
+    TRY_OK(replaceLostSigningKey(folder, kCertificatesKey));
+  TRY(key, loadSigningKey(folder, kCertificatesKey));
+  return key.id();
+}
+
 Result<json> SignerServer::changeKey(const Asker& asker, const std::string& what,
                                      const json& request) {
   if (textOf(request, what.c_str()) != kCertificatesKey.name)
     return fail(ErrorCode::InvalidInput, "the signer changes its key for certificates alone");
+  const auto change = changeOf(what);
+  // What cannot begin changes nothing: it is no line of the log, and takes nobody's place.
+  TRY_OK(requireChangeable(options_.folder, kCertificatesKey, change));
   if (!rotations_.take()) return busy("rotations");
   // Written down before: a rotation that the log does not know of must not be.
-  TRY_OK(note(asker, what + " certificates"));
-  if (what == "rotate")
-    TRY_OK(rotateSigningKey(options_.folder, kCertificatesKey));
-  else if (what == "finish")
-    TRY_OK(finishSigningRotation(options_.folder, kCertificatesKey));
-  else
-    TRY_OK(replaceLostSigningKey(options_.folder, kCertificatesKey));
-  TRY(own, keys());
-  return json{{"certificates", own->halves.certificates}, {"ca", own->halves.ca}};
+  TRY_OK(note(asker, what + " certificates begins"));
+  const auto done = changed(options_.folder, change);
+  const auto end = done ? note(asker, fmt::format("{} certificates done key={}", what, *done))
+                        : note(asker, fmt::format("{} certificates failed: {}", what,
+                                                  muster::toString(done.error().code())));
+  if (!end) logWarning("signer", "how it ended is not in the log: {}", end.error().str());
+  if (!done) return fail(done.error());
+  return halves();
 }
 
 Result<json> SignerServer::answer(const Asker& asker, const json& request) {
   if (request.is_object()) {
     if (request.contains("sign")) return sign(asker, request);
     if (request.contains("certify")) return certify(asker, request);
-    if (request.size() == 1 && flagOf(request, "public")) {
-      TRY(own, keys());
-      return json{{"certificates", own->halves.certificates}, {"ca", own->halves.ca}};
-    }
+    if (request.size() == 1 && flagOf(request, "public")) return halves();
     for (const char* what : {"rotate", "finish", "replace_lost"})
       if (request.size() == 1 && request.contains(what)) return changeKey(asker, what, request);
   }

@@ -40,7 +40,7 @@ struct SignerServerOptions {
   int stop = -1;                 ///< a descriptor: it ends when that can be read
 };
 
-inline constexpr std::size_t kMaxSignerConnections = 32;
+inline constexpr std::size_t kMaxSignerConnections = 32;  ///< without those that are refused
 
 /// Answers on the listening descriptor until it is told to stop. Keys are read when they are first
 /// needed and when their files have changed. Errors: Internal (the descriptor is no listening

@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace muster::validate {
 namespace {
@@ -115,7 +116,7 @@ struct Asked {
   }
   std::string link() const {
     const auto fabric = cluster.fabrics.find(profile.fabric);
-    return fabric == cluster.fabrics.end() ? "" : fabric->second.link;
+    return fabric == cluster.fabrics.end() ? "" : fabric->second.nodeLink();
   }
 };
 
@@ -190,6 +191,19 @@ Params gpuNcclTests(const Asked& asked) {
   if (asked.amd()) params["model"] = asked.profile.expect.gpu_model;
   return params;
 }
+/// The HCAs of the compute fabric, at the rate of its link.
+Params gpuNcclLoopback(const Asked& asked) {
+  const auto fabric = asked.cluster.fabrics.find(asked.profile.fabric);
+  if (fabric == asked.cluster.fabrics.end()) return std::nullopt;
+  nlohmann::json params{{"max_bytes", asked.level.nccl_max},
+                        {"devices", inventory::hcasOn(asked.profile, fabric->second)}};
+  if (asked.profile.expect.gpus) params["gpus"] = *asked.profile.expect.gpus;
+  if (const auto line = lineGbits(fabric->second.nodeLink()))
+    params["port_gbits"] = kDataShareOfLine * *line;
+  if (const auto& roce = fabric->second.roce)
+    params.update({{"gid_index", roce->gid_index}, {"traffic_class", roce->trafficClass()}});
+  return params;
+}
 /// How many GPUs there must be is the profile's word; without it NVML's.
 Params gpuDcgm(const Asked& asked) {
   nlohmann::json params{{"level", asked.level.dcgm_level}, {"limit_seconds", asked.limit.count()}};
@@ -235,7 +249,7 @@ Params rdmaLinks(const Asked& asked) {
 }
 nlohmann::json portOf(const inventory::Fabric& fabric) {
   nlohmann::json out{{"link_layer", fabric.roce ? "Ethernet" : "InfiniBand"}};
-  if (const auto line = lineGbits(fabric.link)) out["min_gbits"] = kDataShareOfLine * *line;
+  if (const auto line = lineGbits(fabric.nodeLink())) out["min_gbits"] = kDataShareOfLine * *line;
   return out;
 }
 /// Every port that is of the fabric's kind, at the rate of its link; of several fabrics the ports
@@ -292,6 +306,7 @@ constexpr std::array kParams{
     ParamRow{"gpu.fabric", gpuFabric},
     ParamRow{"gpu.gds", smi},
     ParamRow{"gpu.model", gpuModel},
+    ParamRow{"gpu.nccl-loopback", gpuNcclLoopback},
     ParamRow{"gpu.nccl-tests", gpuNcclTests},
     ParamRow{"gpu.nvswitch", gpuNvswitch},
     ParamRow{"gpu.memory-temperature", smi},
@@ -350,6 +365,17 @@ Result<std::vector<CheckRequest>> localChecks(const inventory::Cluster& cluster,
 bool wantsRdmaPair(const inventory::Gate& gate) { return has(gate, "rdma"); }
 bool wantsGdrPair(const inventory::Gate& gate) { return has(gate, "gdr"); }
 bool wantsBmc(const inventory::Gate& gate) { return has(gate, kBmcGroup); }
+
+std::string pairLink(const inventory::Fabric* fabric) {
+  if (!fabric) return "";
+  std::vector<std::string> classes{fabric->nodeLink()};
+  const bool is_tree = fabric->shape != inventory::FabricShape::Explicit;
+  if (is_tree && fabric->spines_per_su > 0) classes.push_back(fabric->leafSpineLink());
+  if (is_tree && fabric->cores > 0) classes.push_back(fabric->spineCoreLink());
+  return std::ranges::min(classes, {}, [](const std::string& link) {
+    return lineGbits(link).value_or(std::numeric_limits<double>::max());
+  });
+}
 
 double rdmaFloorGbits(std::string_view device, std::string_view link) {
   if (isSoftRdma(device)) return kSoftGbits;

@@ -31,6 +31,9 @@ bool wantsBmc(const inventory::Gate& gate);
 /// The least ib_write_bw average that passes, in Gb/s, for this device on a fabric of this link
 /// ("4xHDR").
 double rdmaFloorGbits(std::string_view device, std::string_view link);
+/// Width and speed of the slowest class of cables that lie between two nodes of a fabric: a pair's
+/// floor is not above what any of them carries. "" where the fabric is nullptr.
+std::string pairLink(const inventory::Fabric* fabric);
 
 /// The highest median of ib_write_lat that passes, in microseconds one way, for this device;
 /// nullopt: nobody has published one.

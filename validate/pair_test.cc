@@ -232,8 +232,8 @@ void PairTests::addLatency(wire::RdmaPairParams& params, const Rail& rail,
 
 double PairTests::floorOf(const inventory::Node& node, const Rail& rail) const {
   const auto fabric = cluster_.fabrics.find(rail.fabric);
-  const double host =
-      rdmaFloorGbits(rail.own, fabric == cluster_.fabrics.end() ? "" : fabric->second.link);
+  const double host = rdmaFloorGbits(
+      rail.own, pairLink(fabric == cluster_.fabrics.end() ? nullptr : &fabric->second));
   if (memory_ == PairMemory::Host) return host;
   const auto state = agents_.state(node.name);
   if (state && !state->hardware.gpus.empty())

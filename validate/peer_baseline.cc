@@ -14,7 +14,8 @@
 namespace muster::validate {
 namespace {
 
-constexpr std::array<std::string_view, 2> kChecks{"gpu.burn/", "gpu.nccl-tests/"};
+constexpr std::array<std::string_view, 3> kChecks{"gpu.burn/", "gpu.nccl-loopback/",
+                                                  "gpu.nccl-tests/"};
 constexpr std::size_t kMostNamed = 6;
 
 std::string_view metricOf(std::string_view name) { return name.substr(0, name.find('@')); }

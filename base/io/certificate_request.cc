@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/io/certificate_request.h"
 
+#include "base/io/trusted_keys.h"
+
 #include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -93,6 +95,23 @@ Result<void> checkExtensions(X509_REQ* request) {
 
 }  // namespace
 
+namespace {
+
+/// OpenSSL reads the first block that it finds, and looks at nothing around it.
+Result<void> requireOneBlock(std::string_view pem) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  const auto block = firstPemBlock(pem);
+  const auto before = static_cast<std::size_t>(block.data() - pem.data());
+  if (!block.empty() && pem.substr(0, before).find_first_not_of(kBlank) == pem.npos &&
+      pem.substr(before + block.size()).find_first_not_of(kBlank) == pem.npos)
+    return {};
+  return fail(ErrorCode::InvalidInput,
+              "the certificate request is not one PEM block alone: nothing may stand before "
+              "-----BEGIN or behind the last -----");
+}
+
+}  // namespace
+
 Result<Handle<X509_REQ>> acceptRequest(std::string_view csr_pem, RequestPolicy policy) {
   if (csr_pem.size() > kMaxRequestBytes)
     return fail(ErrorCode::InvalidInput,
@@ -102,6 +121,7 @@ Result<Handle<X509_REQ>> acceptRequest(std::string_view csr_pem, RequestPolicy p
   Handle<X509_REQ> request(PEM_read_bio_X509_REQ(bio.get(), nullptr, nullptr, nullptr));
   if (!request)
     return failCrypto(ErrorCode::InvalidInput, "the certificate request is not readable PEM");
+  TRY_OK(requireOneBlock(csr_pem));
   EVP_PKEY* key = X509_REQ_get0_pubkey(request.get());
   if (!key)
     return failCrypto(ErrorCode::Denied, "the certificate request has no key that can be read");

@@ -21,8 +21,9 @@ inline constexpr int kMaxRequestExtensions = 16;
 
 /// Reads a request and checks it: size, count of extensions, key (RSA, P-256, P-384, Ed25519), hash
 /// of the signature (SHA-256, SHA-384, SHA-512, Ed25519), no wish to be an authority, signed by its
-/// own key. Subject and names in it are not read at all. Errors: InvalidInput (no request, or
-/// larger than allowed), Denied (what is not on a list, or whoever sent it does not hold the key)
+/// own key, one PEM block and nothing around it. Subject and names in it are not read at all.
+/// Errors: InvalidInput (no request, text beside it, or larger than allowed), Denied (what is not
+/// on a list, or whoever sent it does not hold the key)
 Result<Handle<X509_REQ>> acceptRequest(std::string_view csr_pem, RequestPolicy policy);
 
 }  // namespace muster::io

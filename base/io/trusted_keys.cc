@@ -25,6 +25,17 @@ std::vector<std::string> publicPems(std::string_view text) {
   return out;
 }
 
+std::string_view firstPemBlock(std::string_view text) {
+  constexpr std::string_view kAnyBegin = "-----BEGIN ", kAnyEnd = "-----END ", kDashes = "-----";
+  const auto begin = text.find(kAnyBegin);
+  if (begin == std::string_view::npos) return {};
+  const auto end = text.find(kAnyEnd, begin);
+  const auto dashes =
+      end == std::string_view::npos ? end : text.find(kDashes, end + kAnyEnd.size());
+  if (dashes == std::string_view::npos) return {};
+  return text.substr(begin, dashes + kDashes.size() - begin);
+}
+
 std::vector<std::string> publicKeyIds(std::string_view text) {
   std::vector<std::string> out;
   for (const auto& pem : publicPems(text)) out.push_back(sha256Hex(pem).substr(0, kKeyIdDigits));

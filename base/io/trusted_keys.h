@@ -21,6 +21,10 @@ inline constexpr std::size_t kMaxTrustedKeys = 4;
 /// is.
 std::vector<std::string> publicPems(std::string_view text);
 
+/// The first PEM block of a text, of whatever kind, without what stands around it; empty: there is
+/// none.
+std::string_view firstPemBlock(std::string_view text);
+
 /// SigningKey::id() of each of them: the first one signs.
 std::vector<std::string> publicKeyIds(std::string_view text);
 

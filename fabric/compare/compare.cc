@@ -297,31 +297,57 @@ class Comparing {
            declared.link->width_speed != found.link->width_speed;
   }
 
-  /// Where most links of a declared speed run at one other speed no cable is to blame.
+  /// The key of the inventory that says the speed of such a cable.
+  std::string_view keyOf(Slot slot) const {
+    const auto &here = w_.device(slot), &there = w_.device(w_.declared(slot).peer);
+    const auto [low, high] = std::minmax(here.level, there.level);
+    if (low == 0 && high == 1 && (!here.is_switch || !there.is_switch)) return "link_node_leaf";
+    if (low == 1 && high == 2) return "link_leaf_spine";
+    if (low == 2 && high == 3) return "link_spine_core";
+    return "link";
+  }
+
+  /// Where most links of a declared speed, or of a class of them, run at one other speed, no cable
+  /// is to blame.
   void countSpeeds() {
-    std::map<std::string_view, std::size_t> links;  // by declared speed
     for (Slot slot = 0; slot < w_.slots(); ++slot) {
       const auto &declared = w_.declared(slot), &found = w_.found(slot);
       if (declared.peer == kNone || declared.peer != found.peer || declared.peer < slot) continue;
-      ++links[declared.link->width_speed];
-      if (isSlow(slot)) ++others_[{declared.link->width_speed, found.link->width_speed}].first;
+      const auto key = keyOf(slot);
+      auto& alike = speeds_[declared.link->width_speed];
+      auto& in_class = alike.classes[key];
+      ++alike.all, ++in_class.all;
+      if (!isSlow(slot)) continue;
+      ++alike.others[found.link->width_speed], ++in_class.others[found.link->width_speed];
     }
-    for (auto& [speeds, counts] : others_) counts.second = links.at(speeds.first);
+  }
+
+  /// "27 of 32 links that are declared 4xHDR run 4xNDR: …"; empty: it is this cable's matter.
+  std::string wrongDeclaration(Slot slot) const {
+    const std::string_view wanted = w_.declared(slot).link->width_speed,
+                           runs = w_.found(slot).link->width_speed;
+    const auto own_key = keyOf(slot);
+    const auto& alike = speeds_.at(wanted);
+    const auto& in_class = alike.classes.at(own_key);
+    const bool whole = alike.areMost(runs);
+    if (!whole && !in_class.areMost(runs)) return {};
+    const Speeds& counted = whole ? alike : in_class;
+    return fmt::format(
+        "{} of {} links that are declared {} run {}: correct the fabric's `{}` (or that of these "
+        "cables) in the inventory, or the ports' settings; no single cable is to blame",
+        counted.others.at(runs), counted.all, wanted, runs,
+        whole && alike.classes.size() > 1 ? "link" : own_key);
   }
 
   void widthSpeed(Slot slot) {
     if (!isSlow(slot)) return;
     const auto &declared = w_.declared(slot), &found = w_.found(slot);
-    const auto& [others, all] = others_.at({declared.link->width_speed, found.link->width_speed});
+    const auto wrong_declaration = wrongDeclaration(slot);
     excuse_ = isExcused({slot, declared.peer});
     say({DeviationKind::WrongWidthSpeed, w_.port(slot), declared.link->width_speed,
          found.link->width_speed,
-         others > kFewLinks && 2 * others > all
-             ? fmt::format(
-                   "{} of {} links that are declared {} run {}: correct the fabric's `link` "
-                   "(or that of these cables) in the inventory, or the ports' settings; no "
-                   "single cable is to blame",
-                   others, all, declared.link->width_speed, found.link->width_speed)
+         !wrong_declaration.empty()
+             ? wrong_declaration
              : fmt::format("reseat, then replace the cable between {} and {}; if it stays {}, look "
                            "at the ports",
                            name(slot), name(declared.peer), found.link->width_speed)},
@@ -394,9 +420,18 @@ class Comparing {
   std::map<Slot, Deviation> missing_hcas_;  // by the switch port where they belong
   std::unordered_set<std::string> repairs_;
   std::unordered_set<std::string> power_checks_;  ///< repairs that first ask for a host's power
-  /// Declared and found speed → links, and how many are declared so.
-  std::map<std::pair<std::string_view, std::string_view>, std::pair<std::size_t, std::size_t>>
-      others_;
+  struct Speeds {
+    std::size_t all = 0;
+    std::map<std::string_view, std::size_t> others = {};  ///< by the speed that was found
+    bool areMost(std::string_view speed) const {
+      const auto count = others.find(speed);
+      return count != others.end() && count->second > kFewLinks && 2 * count->second > all;
+    }
+  };
+  struct Alike : Speeds {
+    std::map<std::string_view, Speeds> classes = {};  ///< by the key that says their speed
+  };
+  std::map<std::string_view, Alike> speeds_;  ///< by the declared speed
   bool excuse_ = false;  // what is said now is about a cable that the declaration excuses
   Comparison out_;
 };

@@ -12,6 +12,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <unordered_map>
 
 namespace muster::fabric {
 
@@ -88,6 +92,112 @@ void checkApart(const inventory::Cluster& cluster, const std::vector<ExpandedTop
   }
 }
 
+/// Of a row; of the fabric where nobody has read it from a file.
+const SourceRef& placeOf(const SourceRef& row, const inventory::Fabric& fabric) {
+  return row.file.empty() ? fabric.where : row;
+}
+
+/// Devices that cables connect, as sets of names; devices without a cable are in none.
+std::vector<std::vector<std::string_view>> connectedParts(const Topology& topology) {
+  std::unordered_map<std::string_view, std::size_t> ids;
+  std::vector<std::string_view> names;
+  for (const auto& [name, device] : topology.devices) {
+    ids.emplace(name, names.size());
+    names.push_back(name);
+  }
+  std::vector<std::size_t> above(names.size());
+  for (std::size_t i = 0; i < above.size(); ++i) above[i] = i;
+  const auto top = [&above](std::size_t id) {
+    while (above[id] != id) id = above[id] = above[above[id]];
+    return id;
+  };
+  for (const auto& link : topology.links)
+    above[top(ids.at(link.a.node))] = top(ids.at(link.b.node));
+  std::map<std::size_t, std::vector<std::string_view>> parts;
+  for (std::size_t id = 0; id < names.size(); ++id) parts[top(id)].push_back(names[id]);
+  std::vector<std::vector<std::string_view>> out;
+  for (auto& [id, part] : parts)
+    if (part.size() > 1) out.push_back(std::move(part));
+  std::ranges::stable_sort(out, std::greater(), &std::vector<std::string_view>::size);
+  return out;
+}
+
+/// A switch of it, if it has one.
+std::string_view namedAfter(const std::vector<std::string_view>& part, const Topology& topology) {
+  const auto found = std::ranges::find_if(part, [&topology](std::string_view name) {
+    return topology.devices.at(std::string(name)).is_switch;
+  });
+  return found == part.end() ? part.front() : *found;
+}
+
+/// An InfiniBand fabric is one subnet: its subnet manager sees one island alone. With RoCE each
+/// rail may be a network of its own, which is said all the same.
+void checkConnected(const inventory::Fabric& fabric, const Topology& declared,
+                    Diagnostics& diagnostics) {
+  const auto parts = connectedParts(declared);
+  if (parts.size() < 2) return;
+  const std::set<std::string_view> smaller(parts[1].begin(), parts[1].end());
+  const auto cable =
+      std::ranges::find_if(fabric.cables, [&smaller](const inventory::FabricCable& each) {
+        return smaller.contains(each.from_node) || smaller.contains(each.to_node);
+      });
+  const auto& where = cable == fabric.cables.end() ? fabric.where : placeOf(cable->where, fabric);
+  auto text = fmt::format(
+      "fabric {}: its cables make {} islands that nothing connects: that of {} ({} devices) and "
+      "that of {} ({})",
+      fabric.name, parts.size(), namedAfter(parts[0], declared), parts[0].size(),
+      namedAfter(parts[1], declared), parts[1].size());
+  std::string advice =
+      "add the missing cables between switches, or declare each island as a fabric";
+  if (fabric.roce)
+    diagnostics.warning(where, std::move(text), std::move(advice));
+  else
+    diagnostics.error(where, std::move(text), std::move(advice));
+}
+
+/// Nodes on the fabric at none of whose HCAs a cable ends. A found fabric may name hosts by other
+/// names: that is another rule's.
+void checkCabled(const inventory::Cluster& cluster, const inventory::Fabric& fabric,
+                 const Topology& declared, Diagnostics& diagnostics) {
+  std::set<std::string_view> cabled;
+  for (const auto& link : declared.links)
+    for (const auto* end : {&link.a, &link.b}) cabled.insert(hostOf(end->node));
+  const auto hosts = hostsOn(cluster, fabric);
+  std::vector<std::string> bare;
+  for (const auto& host : hosts)
+    if (!cabled.contains(host.name)) bare.push_back(host.name);
+  if (bare.empty() || (!fabric.topology.empty() && bare.size() == hosts.size())) return;
+  const auto* node = cluster.findNode(NodeName(bare.front()));
+  diagnostics.error(node ? placeOf(node->where, fabric) : fabric.where,
+                    fmt::format("fabric {}: no cable ends at {}, which its profile puts on it",
+                                fabric.name, some(bare)),
+                    "add its cables, or take the fabric out of the profile");
+}
+
+/// Of a text that was found, or that somebody wrote: declared cables are refused one by one.
+void checkLoops(const inventory::Fabric& fabric, const Topology& declared,
+                Diagnostics& diagnostics) {
+  std::vector<std::string> looped;
+  for (const auto& link : declared.links)
+    if (link.a.node == link.b.node)
+      looped.push_back(
+          fmt::format("{} (ports {} and {})", link.a.node, link.a.number, link.b.number));
+  if (!looped.empty())
+    diagnostics.error(fabric.where,
+                      fmt::format("fabric {}: topology_file has a cable with both ends at {}",
+                                  fabric.name, some(looped)),
+                      "let ibnetdiscover look at the fabric again when that cable is out");
+}
+
+/// What a shape gives by itself, and a list of cables does not.
+void checkExplicit(const inventory::Cluster& cluster, const inventory::Fabric& fabric,
+                   const Topology& declared, Diagnostics& diagnostics) {
+  if (fabric.shape != inventory::FabricShape::Explicit) return;
+  checkLoops(fabric, declared, diagnostics);
+  checkConnected(fabric, declared, diagnostics);
+  checkCabled(cluster, fabric, declared, diagnostics);
+}
+
 constexpr std::string_view kAsPlanned =
     "`muster fabric plan` lists the devices of a fabric and their ports";
 
@@ -99,13 +209,13 @@ void checkExclusions(const inventory::Fabric& fabric, const Topology& declared,
     const auto device = declared.devices.find(excluded.device);
     if (device == declared.devices.end())
       diagnostics.warning(
-          fabric.where,
+          placeOf(excluded.where, fabric),
           fmt::format("fabric {}: exclude names {}, which is no declared device of it", fabric.name,
                       excluded.device),
           std::string(kAsPlanned));
     else if (excluded.port > device->second.ports)
       diagnostics.warning(
-          fabric.where,
+          placeOf(excluded.where, fabric),
           fmt::format("fabric {}: exclude names port {} of {}, which has {}", fabric.name,
                       excluded.port, excluded.device, device->second.ports),
           std::string(kAsPlanned));
@@ -118,7 +228,7 @@ void checkSwitchRows(const inventory::Fabric& fabric, const Topology& declared,
     for (const auto& name : row.names) {
       const auto device = declared.devices.find(name);
       if (device != declared.devices.end() && device->second.is_switch) continue;
-      diagnostics.warning(fabric.where,
+      diagnostics.warning(placeOf(row.where, fabric),
                           fmt::format("fabric {}: switches has a row for {}, which is no declared "
                                       "switch of it: its rack and firmware are not used",
                                       fabric.name, name),
@@ -137,6 +247,7 @@ void checkDeclarations(const inventory::Cluster& cluster, Diagnostics& diagnosti
       diagnostics.error(declared.error().where().value_or(fabric->where), declared.error().text());
       continue;
     }
+    checkExplicit(cluster, *fabric, *declared, diagnostics);
     checkExclusions(*fabric, *declared, diagnostics);
     checkSwitchRows(*fabric, *declared, diagnostics);
     expanded.push_back({fabric, std::move(*declared)});

@@ -164,32 +164,44 @@ Result<void> checkPlaces(const Fabric& f, const Plan& plan, const std::vector<Ho
 
 /// `count` cables between two switches, from these ports on.
 Result<void> bundle(TopologyBuilder& build, const std::string& lower, int lower_port,
-                    const std::string& upper, int upper_port, int count) {
+                    const std::string& upper, int upper_port, int count, const std::string& link) {
   for (int k = 0; k < count; ++k)
-    TRY_OK(build.cable({lower, lower_port + k}, {upper, upper_port + k}));
+    TRY_OK(build.cable({lower, lower_port + k}, {upper, upper_port + k}, link));
   return {};
 }
 
+/// Each name once: a switch has a cable a port.
+std::vector<std::string> namesOf(const Fabric& f, int count,
+                                 std::string (*name)(const Fabric&, int)) {
+  std::vector<std::string> out;
+  for (int i = 0; i < count; ++i) out.push_back(name(f, i));
+  return out;
+}
+
 Result<void> buildSwitches(TopologyBuilder& build, const Fabric& f, const Plan& plan) {
-  for (int core = 0; core < f.cores; ++core) build.addSwitch(coreName(f, core), kCoreLevel);
-  for (int spine = 0; spine < plan.spines(f); ++spine)
-    build.addSwitch(spineName(f, spine), kSpineLevel);
+  const auto cores = namesOf(f, f.cores, coreName);
+  const auto spines = namesOf(f, plan.spines(f), spineName);
+  const auto at = [](const std::vector<std::string>& names, int i) -> const std::string& {
+    return names[static_cast<std::size_t>(i)];
+  };
+  for (const auto& core : cores) build.addSwitch(core, kCoreLevel);
+  for (const auto& spine : spines) build.addSwitch(spine, kSpineLevel);
   for (int leaf = 0; leaf < plan.leaves(f); ++leaf) {
     int su = leaf / plan.leaves_per_su, in_su = leaf % plan.leaves_per_su;
     auto name = leafName(f, su, in_su);
     build.addSwitch(name, kLeafLevel);
     for (int k = 0; k < plan.spines_of_leaf; ++k)
       TRY_OK(bundle(build, name, plan.leaf_down + k * f.uplinks_per_leaf_spine + 1,
-                    spineName(f, f.cores ? su * f.spines_per_su + k : k),
+                    at(spines, f.cores ? su * f.spines_per_su + k : k),
                     (f.cores ? in_su : leaf) * f.uplinks_per_leaf_spine + 1,
-                    f.uplinks_per_leaf_spine));
+                    f.uplinks_per_leaf_spine, f.leafSpineLink()));
   }
   for (int spine = 0; f.cores && spine < plan.spines(f); ++spine)
     for (int k = 0; k < plan.cores_of_plane; ++k)
-      TRY_OK(bundle(build, spineName(f, spine), plan.spine_down + k * f.uplinks_per_spine_core + 1,
-                    coreName(f, spine % f.spines_per_su * plan.cores_of_plane + k),
+      TRY_OK(bundle(build, at(spines, spine), plan.spine_down + k * f.uplinks_per_spine_core + 1,
+                    at(cores, spine % f.spines_per_su * plan.cores_of_plane + k),
                     spine / f.spines_per_su * f.uplinks_per_spine_core + 1,
-                    f.uplinks_per_spine_core));
+                    f.uplinks_per_spine_core, f.spineCoreLink()));
   return {};
 }
 
@@ -205,13 +217,15 @@ Result<void> placeHcas(TopologyBuilder& build, const Fabric& f, const Plan& plan
                             : down / plan.leaf_down;
       int port = plan.rails ? first[i] % f.nodes_per_su : down % plan.leaf_down;
       TRY_OK(build.cable(
-          {hca, 1}, {leafName(f, leaf / plan.leaves_per_su, leaf % plan.leaves_per_su), port + 1}));
+          {hca, 1}, {leafName(f, leaf / plan.leaves_per_su, leaf % plan.leaves_per_su), port + 1},
+          f.nodeLink()));
     }
   if (!controllerAttached(f)) return {};
   build.addHca(controllerHca(f));
   return build.cable(
       {controllerHca(f), 1},
-      {leafName(f, f.sus - 1, plan.rails ? 0 : plan.leaves_per_su - 1), plan.leaf_down});
+      {leafName(f, f.sus - 1, plan.rails ? 0 : plan.leaves_per_su - 1), plan.leaf_down},
+      f.nodeLink());
 }
 
 }  // namespace

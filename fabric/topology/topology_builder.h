@@ -5,6 +5,9 @@
 #include "fabric/topology/topology.h"
 #include "inventory/model/fabric.h"
 
+#include <bitset>
+#include <unordered_map>
+
 namespace muster::fabric {
 
 class TopologyBuilder {
@@ -23,19 +26,32 @@ class TopologyBuilder {
     device.is_attached = role != inventory::AttachedRole::None || hostOf(name) == "controller";
     add(std::move(device));
   }
-  bool has(const std::string& name) const { return topology_.devices.count(name) > 0; }
+  bool has(const std::string& name) const { return ends_.contains(name); }
 
-  /// Errors: InvalidInput (no such port, a port used twice)
-  Result<void> cable(Port one, Port other, const inventory::FabricCable* declared = nullptr);
+  /// Errors: InvalidInput (no such port, a port used twice, both ends at one device)
+  Result<void> cable(Port one, Port other, const std::string& link,
+                     const inventory::FabricCable* declared = nullptr);
 
   Topology finish();
 
  private:
-  void add(Device device) { topology_.devices.try_emplace(device.name, device); }
+  static constexpr std::size_t kPortNumbers = 256;  ///< 8 bits
+  /// What is asked of a device for each cable: half a million in the largest shapes.
+  struct Ends {
+    int ports = 0;
+    std::uint32_t rank = 0;  ///< of its name among all; known when all are
+    std::bitset<kPortNumbers> used;
+  };
+
+  void add(Device device) {
+    if (!ends_.try_emplace(device.name, Ends{.ports = device.ports}).second) return;
+    auto name = device.name;
+    topology_.devices.emplace(std::move(name), std::move(device));
+  }
 
   const inventory::Fabric& fabric_;
   Topology topology_;
-  std::set<Port> used_;
+  std::unordered_map<std::string, Ends> ends_;
 };
 
 std::unexpected<Error> refuse(const inventory::Fabric& fabric, std::string text);

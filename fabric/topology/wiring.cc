@@ -48,6 +48,7 @@ void Wiring::number(const Topology& topology, bool is_declared) {
     if (fresh) devices_.push_back({&name, 0, 0, device.is_switch, false, false, 0});
     auto& known = devices_[static_cast<std::size_t>(at->second)];
     known.ports = std::max(known.ports, device.ports);
+    if (is_declared) known.level = device.level;
     (is_declared ? known.is_declared : known.is_found) = true;
   }
   for (const auto& link : topology.links)

@@ -23,6 +23,7 @@ class Wiring {
     int ports = 0;
     bool is_switch = false, is_declared = false, is_found = false;
     int declared_cables = 0;
+    int level = 0;  ///< that a shape declares: leaf 1, spine 2, core 3; else 0
   };
   /// A device that is where `declared` belongs and calls itself `found`.
   struct Renamed {

@@ -41,12 +41,14 @@ struct FabricSwitches {
   int unit = 0;  ///< of the first; each further one stands `units_apart` higher
   int units_apart = 1;
   std::string firmware;  ///< that must run on them, "31.2012.1024"; empty: as the fabric says
+  SourceRef where = {};
 };
 /// A device, or one port of it, that is known to be out: its deviations are told but do not count.
 struct FabricExclusion {
   std::string device;
   int port = 0;  ///< 0: the whole device
   std::string reason;
+  SourceRef where = {};
 };
 /// How lossless traffic is marked, on hosts, switches and in NCCL alike. Present: an Ethernet
 /// fabric (RoCE v2).
@@ -82,7 +84,16 @@ struct Fabric {
   int cores = 0;  ///< 0: two levels. Else spine k of every SU goes to every core of plane k
   int uplinks_per_spine_core = 1;
   int switch_ports = 64;
-  std::string link = "4xHDR";       ///< width and speed of every cable, ibnetdiscover's spelling
+  std::string link = "4xHDR";  ///< width and speed of every cable, ibnetdiscover's spelling
+  /// Of the cables that a shape makes, class by class; empty: as `link`.
+  std::string link_node_leaf, link_leaf_spine, link_spine_core;
+  const std::string& nodeLink() const { return link_node_leaf.empty() ? link : link_node_leaf; }
+  const std::string& leafSpineLink() const {
+    return link_leaf_spine.empty() ? link : link_leaf_spine;
+  }
+  const std::string& spineCoreLink() const {
+    return link_spine_core.empty() ? link : link_spine_core;
+  }
   std::vector<std::string> places;  ///< which node has which place of the shape, SU by SU; "":
                                     ///< nobody; empty: in the order of the inventory
   std::vector<FabricCable>

@@ -375,13 +375,15 @@ std::size_t utf8Length(std::string_view text, std::size_t at) {
 
 }  // namespace
 
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 bool checkEncoding(std::string_view& text, const std::string& file, Diagnostics& diagnostics) {
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
     diagnostics.error({file, 1, 1}, "the file is UTF-16",
                       fmt::format("save it as UTF-8, or: iconv -f UTF-16 -t UTF-8 {}", file));
     return false;
   }
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  while (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   std::size_t found = 0;
   int line = 1, column = 1;
   for (std::size_t i = 0; i < text.size() && found < kMaxEncodingComplaints;) {
@@ -391,6 +393,12 @@ bool checkEncoding(std::string_view& text, const std::string& file, Diagnostics&
       ++found;
       diagnostics.error({file, line, column}, fmt::format("byte 0x{:02x} is not UTF-8", c),
                         "save the file as UTF-8");
+    } else if (text.substr(i).starts_with(kByteOrderMark)) {
+      ++found;
+      diagnostics.error({file, line, column},
+                        "a byte order mark (U+FEFF), which editors do not show",
+                        "files were put behind each other: remove it, or save each of them as "
+                        "UTF-8 without a BOM");
     } else if ((c < 0x20 && c != '\n' && c != '\t' &&
                 !(c == '\r' && text.substr(i + 1, 1) == "\n")) ||
                c == 0x7f) {

@@ -23,11 +23,13 @@ namespace muster::inventory {
 namespace {
 
 constexpr std::string_view kController = "controller";
+constexpr std::size_t kShown = 3;  ///< names in a message
 
 class FabricRules {
  public:
   FabricRules(Cluster& cluster, const DeclaredNodes& nodes, const Value& root, Reader& reader)
       : cluster_(cluster), root_(root), reader_(reader) {
+    if (nodes.complete) names_ = &nodes.names;
     for (const DeclaredNode& declared : nodes.nodes)
       if (const auto profile = cluster_.profiles.find(declared.node.profile);
           profile != cluster_.profiles.end())
@@ -171,6 +173,44 @@ class FabricRules {
     }
   }
 
+  const Value& domainNodes(const std::string& fabric, const NvlinkDomain& domain) const {
+    return place(place(fabricKey(fabric, "nvlink_domains"), domain.name), "nodes");
+  }
+
+  /// IMEX waits for each node of its list, and a node has one list.
+  void nodesOfDomain(const std::string& fabric, const NvlinkDomain& domain,
+                     std::map<std::string_view, std::string_view>& domains) {
+    std::vector<std::string_view> unknown;
+    for (const auto& node : domain.nodes) {
+      if (names_ && !names_->contains(node)) unknown.push_back(node);
+      if (const auto [at, fresh] = domains.emplace(node, domain.name); !fresh) {
+        reader_.error(domainNodes(fabric, domain),
+                      at->second == domain.name
+                          ? fmt::format("the NVLink domain {} lists {} twice", domain.name, node)
+                          : fmt::format("{} is in the NVLink domains {} and {}", node, at->second,
+                                        domain.name),
+                      "a node is in one domain: that of the rack whose NVLink switches it is on");
+        return;  // one message a domain
+      }
+    }
+    if (unknown.empty()) return;
+    std::vector<std::string_view> known;
+    for (const auto& [name, where] : *names_) known.push_back(name);
+    const auto near = nearest(unknown.front(), known);
+    reader_.error(domainNodes(fabric, domain),
+                  fmt::format("the NVLink domain {} lists {}, which {} no node", domain.name,
+                              someOf(unknown), unknown.size() == 1 ? "is" : "are"),
+                  near.empty() ? "declare the node, or take it out of the domain"
+                               : fmt::format("did you mean {}?", near));
+  }
+
+  static std::string someOf(const std::vector<std::string_view>& names) {
+    const auto shown = std::min(names.size(), kShown);
+    return fmt::format(
+        "{}{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+        names.size() > shown ? fmt::format(" and {} more", names.size() - shown) : "");
+  }
+
   void nvlinkDomains() {
     std::map<std::string_view, std::string_view> first;
     for (const auto& [name, fabric] : cluster_.fabrics) {
@@ -178,7 +218,9 @@ class FabricRules {
         reader_.error(fabricKey(name, "nvlink_domains"),
                       fmt::format("the fabric {} is for storage: NVLink domains are of jobs", name),
                       "declare them at the compute fabric of these nodes");
-      for (const auto& domain : fabric.nvlink_domains)
+      std::map<std::string_view, std::string_view> domains;
+      for (const auto& domain : fabric.nvlink_domains) {
+        nodesOfDomain(name, domain, domains);
         for (const auto& node : domain.nodes)
           if (const auto [at, fresh] = first.emplace(node, name); !fresh && at->second != name) {
             reader_.error(place(fabricKey(name, "nvlink_domains"), domain.name),
@@ -187,6 +229,7 @@ class FabricRules {
                           "declare its domain at the compute fabric alone");
             break;  // one message a domain
           }
+      }
     }
   }
 
@@ -205,6 +248,7 @@ class FabricRules {
   const Value& root_;
   Reader& reader_;
   std::set<std::string> used_;
+  const decltype(DeclaredNodes::names)* names_ = nullptr;  ///< null: more may be meant
 };
 
 }  // namespace

@@ -23,7 +23,12 @@ namespace {
 constexpr std::array<std::string_view, 7> kDevices = {"Switch", "SW", "Ca", "CA",
                                                       "Hca",    "Rt", "RT"};
 
+bool isUtf16(std::string_view text) {
+  return text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
+}
+
 bool namesDevices(std::string_view text) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   while (!text.empty()) {
     const auto end = text.find('\n');
     auto line = text.substr(0, end);
@@ -63,6 +68,14 @@ void checkTopologyFiles(const Cluster& cluster, const DeclaredNodes& nodes, cons
   for (const auto& [name, fabric] : cluster.fabrics) {
     if (fabric.topology.empty() || fabric.shape != FabricShape::Explicit) continue;
     const Value& where = place(place(place(root, "fabric"), name), "topology_file");
+    if (isUtf16(fabric.topology)) {
+      reader.error(where,
+                   fmt::format("{} is UTF-16 (it begins with its byte order mark), as PowerShell's "
+                               "> writes",
+                               shorten(where.text)),
+                   fmt::format("save it as UTF-8, or: iconv -f UTF-16 -t UTF-8 {}", where.text));
+      continue;
+    }
     if (!namesDevices(fabric.topology)) {
       reader.error(where,
                    fmt::format("{} is no topology: no line of it declares a switch or an HCA",

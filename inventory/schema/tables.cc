@@ -161,7 +161,7 @@ ObjectSpec make_gateSpec() {
       .custom(
           "groups", false,
           listOf(choice({"host", "gpu", "rdma", "gdr", "system", "disk", "dcgm", "nccl-tests",
-                         "nvidia-smi", "amd-smi", "gds", "bmc"}),
+                         "nccl-loopback", "nvidia-smi", "amd-smi", "gds", "bmc"}),
                  1),
           "Which groups of checks.",
           [](Gate& gate, const Value& value, const Shape& shape, Reader& reader) {

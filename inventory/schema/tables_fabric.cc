@@ -116,6 +116,8 @@ ObjectSpec make_switchesSpec() {
                 "The firmware that must run on them; any: it is not compared; absent: "
                 "switch_firmware of the fabric.")
       .printsAlways({"unit", "units_apart"})
+      .check(
+          [](FabricSwitches& row, const Value& map, Reader& reader) { row.where = reader.at(map); })
       .spec();
 }
 MUSTER_SPEC(switchesSpec)
@@ -185,6 +187,9 @@ ObjectSpec make_exclusionSpec() {
       .required("reason", &FabricExclusion::reason, text(kText),
                 "Why, for whoever reads the report.")
       .printsAlways()
+      .check([](FabricExclusion& excluded, const Value& map, Reader& reader) {
+        excluded.where = reader.at(map);
+      })
       .spec();
 }
 MUSTER_SPEC(exclusionSpec)
@@ -323,6 +328,17 @@ void checkShape(const Fabric& fabric, const Value& map, Reader& reader) {
         fmt::format("write a multiple of spines_per_su ({})", fabric.spines_per_su));
 }
 
+void checkLinks(const Fabric& fabric, const Value& map, Reader& reader) {
+  for (const auto key : {"link_node_leaf", "link_leaf_spine", "link_spine_core"})
+    if (const Value* at = map.findKey(key); at && fabric.shape == FabricShape::Explicit)
+      reader.error(*at, fmt::format("the shape explicit makes no cables, so it has no {}", key),
+                   "write link at each cable that differs");
+  if (const Value* at = map.findKey("link_spine_core");
+      at && fabric.shape != FabricShape::Explicit && fabric.cores == 0)
+    reader.error(*at, "a fabric without cores has no cables between spines and cores",
+                 "remove it, or write cores");
+}
+
 /// What only a subnet manager has. A fabric with RoCE has none.
 void checkEthernet(const Fabric& fabric, const Value& map, Reader& reader) {
   if (!fabric.roce) return;
@@ -343,6 +359,7 @@ void checkFabric(Fabric& fabric, const Value& map, Reader& reader) {
                  "the shape explicit gives no names: its cables name the switches",
                  "remove switch_prefix");
   checkShape(fabric, map, reader);
+  checkLinks(fabric, map, reader);
   checkPlaces(fabric, map, reader);
   checkEthernet(fabric, map, reader);
   std::map<std::pair<std::string, int>, const FabricCable*> used;
@@ -420,6 +437,12 @@ ObjectSpec make_fabricSpec() {
       .optional("switch_ports", &Fabric::switch_ports, integer(2, kMaxPort), "Ports of a switch.")
       .optional("link", &Fabric::link, text(kLink),
                 "Width and speed of every cable, as ibnetdiscover writes it.")
+      .optional("link_node_leaf", &Fabric::link_node_leaf, text(kLink),
+                "The same of the shape's cables between nodes and leaves; absent: link.")
+      .optional("link_leaf_spine", &Fabric::link_leaf_spine, text(kLink),
+                "Of those between leaves and spines; absent: link.")
+      .optional("link_spine_core", &Fabric::link_spine_core, text(kLink),
+                "Of those between spines and cores; absent: link.")
       .custom("places", false, listOf(text(kPlaces), 1),
               "Which node has which place of the shape, SU by SU: hostlists; - is an empty place, "
               "\"3 free\" are three. Then a node that "

@@ -69,6 +69,16 @@ TEST_F(Adoption, keysOfAStateMoveAndNothingElseChanges) {
   expectMoved();
 }
 
+TEST_F(Adoption, keysThatOthersCouldReadMoveAndItIsSaid) {
+  makeKeys();
+  fs::permissions(state() / "ca/ca.key", fs::perms(0644));
+  const auto done = adoptKeys(request());
+  ASSERT_TRUE(done) << done.error().str();
+  ASSERT_THAT(*done, SizeIs(3));
+  EXPECT_THAT(done->front(), HasSubstr((state() / "ca/ca.key").string() + " had mode 0644"));
+  expectMoved();
+}
+
 TEST_F(Adoption, aRotationThatIsUnderWayMovesAlong) {
   makeKeys();
   const auto next = rotateSigningKey(state(), kCertificatesKey);

@@ -23,7 +23,7 @@ TEST(Forms, whatIsSignedIsWhatWasReadOfTheText) {
   ASSERT_TRUE(form) << form.error().str();
   EXPECT_EQ(form->bytes, kCertificate);
   EXPECT_THAT(form->about, HasSubstr("node=gpu001 "));
-  EXPECT_THAT(form->about, HasSubstr(R"(override="anna node=gpu002")"))
+  EXPECT_THAT(form->about, HasSubstr(R"(override="anna node=gpu002" reason="")"))
       << "a name adds no word to the log";
 }
 
@@ -36,6 +36,44 @@ TEST(Forms, theClockCountsWhereItIsNotBelieved) {
           formOf(Statement::NodeCertificate, kCertificate, std::string(kKey), now).has_value(),
           fine)
           << late.count();
+}
+
+TEST(Forms, aReasonIsOneShortWordOfTheLog) {
+  std::string text(kCertificate);
+  text.replace(text.find(R"("reason":"")"), 11,
+               R"("reason":"a \"b\"\n2026 uid=0 )" + std::string(5'000, 'x') + "\"");
+  const auto form = formOf(Statement::NodeCertificate, text, std::string(kKey), std::nullopt);
+  ASSERT_TRUE(form) << form.error().str();
+  EXPECT_THAT(form->about, HasSubstr(R"( reason="a \"b\"\n2026 uid=0 xxx)"));
+  EXPECT_EQ(form->about.find('\n'), std::string::npos);
+  EXPECT_LT(form->about.size(), 600u);
+}
+
+TEST(Forms, nothingIsRevokedAheadOfTime) {
+  const auto now = *parseWallTime("2026-01-31T12:00:00.000Z");
+  const auto revocation = [](const std::string& at) {
+    return R"({"before":"","number":1,"revocation":{"at":")" + at +
+           R"(","by":"anna","certificate":"","node":"gpu001","reason":"dust"}})";
+  };
+  const auto list = [](const std::string& issued) {
+    return R"({"format":"muster-revocations/1","issued_at":")" + issued +
+           R"(","number":0,"revoked":[]})";
+  };
+  for (const auto& [time, fine] :
+       {std::pair("2026-01-31T12:09:00.000Z", true), std::pair("2026-01-31T12:11:00.000Z", false),
+        std::pair("2099-01-01T00:00:00.000Z", false),
+        std::pair("2020-01-01T00:00:00.000Z", true)}) {
+    EXPECT_EQ(formOf(Statement::Revocation, revocation(time), std::string(kKey), now).has_value(),
+              fine)
+        << time;
+    EXPECT_EQ(formOf(Statement::RevocationList, list(time), std::string(kKey), now).has_value(),
+              fine)
+        << time;
+  }
+  const auto about =
+      formOf(Statement::Revocation, revocation("2026-01-31T12:00:00.000Z"), std::string(kKey), now);
+  ASSERT_TRUE(about);
+  EXPECT_EQ(about->about, R"(number=1 node="gpu001" by="anna")");
 }
 
 TEST(Forms, wordsNameEachKindAndNothingElse) {

@@ -12,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -88,6 +89,43 @@ TEST_F(SignerServerTest, aRealOtherUserIsRefused) {
                 site_.socket().string() +
                 "\") or die; print $l \"{\\\"public\\\": true}\\n\"; print <$l>'");
   EXPECT_THAT(said, HasSubstr("user 65534 may not ask"));
+  EXPECT_TRUE(works());
+}
+
+TEST_F(SignerServerTest, whoIsRefusedReadsWhyWhateverHeSendsBefore) {
+  options_.asker = ::geteuid() + 1;
+  const auto running = server();
+  for (int round = 0; round < 20; ++round) {
+    const auto fd = dialed();
+    // Said at once, before anything was sent; and what is sent afterwards breaks no pipe.
+    io::LineReader lines(fd.get(), 1 << 20);
+    if (round % 2 == 0) EXPECT_THAT(lines.next(20s).value_or(""), HasSubstr("may not ask"));
+    EXPECT_EQ(::send(fd.get(), "{\"public\": true}\n", 17, MSG_NOSIGNAL), 17);
+    if (round % 2 == 1) EXPECT_THAT(lines.next(20s).value_or(""), HasSubstr("may not ask"));
+    char byte = 0;
+    pollfd wait{fd.get(), POLLIN, 0};
+    EXPECT_EQ(::poll(&wait, 1, 20'000), 1);
+    EXPECT_EQ(::read(fd.get(), &byte, 1), 0) << std::strerror(errno) << ", not an end";
+  }
+}
+
+TEST_F(SignerServerTest, whoIsRefusedAndStaysHoldsNobodyUp) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root becomes another user";
+  options_.asker = 0;
+  const auto running = server();
+  const auto& folder = site_.folder.path();
+  std::filesystem::permissions(folder, std::filesystem::perms::all);
+  std::filesystem::permissions(site_.socket(), std::filesystem::perms::all);
+  const io::Command stayer{
+      "setpriv",
+      {"--reuid", "65534", "--regid", "65534", "--clear-groups", "perl", "-MIO::Socket::UNIX", "-e",
+       "$SIG{PIPE} = 'IGNORE'; my @all = map { IO::Socket::UNIX->new(Peer => '" +
+           site_.socket().string() +
+           "') } 1 .. 60; for my $l (@all) { print $l 'x' x 4096 if $l } $| = 1; print scalar "
+           "readline($all[59])"}};
+  const auto said = io::runBlocking(stayer);
+  ASSERT_TRUE(said) << said.error().str();
+  EXPECT_THAT(said->out, HasSubstr("may not ask")) << said->err;
   EXPECT_TRUE(works());
 }
 
@@ -238,9 +276,76 @@ TEST_F(SignerServerTest, rotatesItsKeyAndKeepsThePrivateHalf) {
   ASSERT_TRUE(finished);
   EXPECT_THAT(io::publicKeyIds(finished->certificates), ::testing::ElementsAre(ids[0]));
   EXPECT_EQ(site_.client().finish().error().code(), ErrorCode::NotFound);
-  EXPECT_EQ(site_.client().replaceLost().error().code(), ErrorCode::Unavailable)
-      << "four changes at once are the most";
-  EXPECT_THAT(site_.log(), HasSubstr("rotate certificates"));
+  EXPECT_THAT(site_.log(), HasSubstr("rotate certificates begins\n"));
+  EXPECT_THAT(site_.log(), HasSubstr("rotate certificates done key=" + ids[0] + "\n"));
+  EXPECT_THAT(site_.log(), HasSubstr("finish certificates done key=" + ids[0] + "\n"));
+}
+
+TEST_F(SignerServerTest, aChangeThatCannotBeginIsNotCountedAndNotInTheLog) {
+  options_.rotations = {3, 0};
+  const auto running = server();
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(site_.client().finish().error().code(), ErrorCode::NotFound);
+    EXPECT_EQ(site_.client().replaceLost().error().code(), ErrorCode::Conflict);
+  }
+  EXPECT_EQ(site_.log(), "");
+  ASSERT_TRUE(site_.client().rotate());
+  const auto before = site_.log();
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(site_.client().rotate().error().code(), ErrorCode::Conflict);
+  EXPECT_EQ(site_.log(), before);
+  ASSERT_TRUE(site_.client().finish());
+  ASSERT_TRUE(site_.client().rotate()) << "the third that was done";
+  const auto refused = site_.client().finish();
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().has(SignerProblem::Busy)) << refused.error().str();
+}
+
+TEST_F(SignerServerTest, aChangeThatFailsSaysSoInTheLog) {
+  const auto running = server();
+  ASSERT_TRUE(works());
+  std::ofstream(site_.own() / "keys/retired") << "a file in the folder's place";
+  ASSERT_TRUE(site_.client().rotate());
+  EXPECT_FALSE(site_.client().finish());
+  EXPECT_THAT(site_.log(), HasSubstr("finish certificates begins\n"));
+  EXPECT_THAT(site_.log(), HasSubstr("finish certificates failed: "));
+}
+
+TEST_F(SignerServerTest, keysThatAreLinksOrOpenAreNotUsed) {
+  const auto running = server();
+  ASSERT_TRUE(works());
+  namespace fs = std::filesystem;
+  for (const auto* file : {"keys/signing.pem", "ca/ca.key"}) {
+    const auto path = site_.own() / file;
+    for (const auto mode : {fs::perms(0640), fs::perms(0604), fs::perms(0620)}) {
+      fs::permissions(path, mode);
+      const auto refused = site_.client().sign(Statement::NodeCertificate, site_.certificate());
+      ASSERT_FALSE(refused) << path;
+      EXPECT_EQ(refused.error().code(), ErrorCode::Denied);
+      EXPECT_THAT(refused.error().str(), HasSubstr("chmod 600 " + path.string()));
+    }
+    fs::permissions(path, fs::perms(0600));
+    fs::rename(path, site_.folder / "elsewhere");
+    fs::create_symlink(site_.folder / "elsewhere", path);
+    const auto refused = site_.client().sign(Statement::NodeCertificate, site_.certificate());
+    ASSERT_FALSE(refused) << path;
+    EXPECT_EQ(refused.error().code(), ErrorCode::Denied);
+    EXPECT_THAT(refused.error().str(), HasSubstr(path.string() + " is a link"));
+    fs::remove(path);
+    fs::rename(site_.folder / "elsewhere", path);
+    EXPECT_TRUE(works());
+  }
+}
+
+TEST_F(SignerServerTest, anOverrideIsNamedInTheLog) {
+  const auto running = server();
+  ASSERT_TRUE(site_.client().sign(
+      Statement::NodeCertificate,
+      replaced(
+          site_.certificate(), R"("proven_at")",
+          R"x("override":{"by":"anna (uid 1000)","reason":"demo on \"friday\""},"proven_at")x")));
+  EXPECT_THAT(site_.log(),
+              HasSubstr(R"x( override="anna (uid 1000)" reason="demo on \"friday\"" sha256=)x"));
 }
 
 TEST_F(SignerServerTest, keysThatWerePutThereMeanwhileAreRead) {

@@ -60,7 +60,7 @@ TEST_P(SiteSignerContract, signsACertificateOfANode) {
 
 TEST_P(SiteSignerContract, signsRevocationsTheirListAndItsAge) {
   const std::string revoked =
-      R"({"at":"2026-01-31T12:00:00.000Z","by":"anna","certificate":"","node":"gpu001","reason":"dust"})";
+      R"({"at":"2026-01-01T00:00:00.000Z","by":"anna","certificate":"","node":"gpu001","reason":"dust"})";
   // The chain of the first: SHA-256 of " 1 " and the record, as sha256sum has it.
   std::ofstream(site_.folder / "first") << " 1 " << revoked;
   const auto chain = shell(site_.folder.path(), "sha256sum first").substr(0, 64);
@@ -76,7 +76,7 @@ TEST_P(SiteSignerContract, signsRevocationsTheirListAndItsAge) {
       refused(Statement::Revocation, R"({"before":"","number":2,"revocation":)" + revoked + "}"),
       ErrorCode::Denied);
   const auto list =
-      R"({"format":"muster-revocations/1","issued_at":"2026-01-31T12:00:00.000Z","number":1,"revoked":[)" +
+      R"({"format":"muster-revocations/1","issued_at":"2026-01-01T00:00:00.000Z","number":1,"revoked":[)" +
       revoked + "]}";
   const auto signed_list = signer_->sign(Statement::RevocationList, list);
   ASSERT_TRUE(signed_list) << signed_list.error().str();
@@ -156,6 +156,12 @@ TEST_P(SiteSignerContract, signsNothingBeyondABound) {
           R"({"format":"muster-revocations/1","issued_at":"2026-01-31T12:00:00.000Z","number":3,"revoked":[]})"),
       ErrorCode::Denied)
       << "a list leaves nothing out";
+  EXPECT_EQ(
+      refused(
+          Statement::RevocationList,
+          R"({"format":"muster-revocations/1","issued_at":"2026-01-31T12:00:00.000Z","number":0,"revoked":[]})"),
+      ErrorCode::Denied)
+      << "of a month ahead";
 }
 
 TEST_P(SiteSignerContract, anAgentsCertificateIsForThatAlone) {
@@ -226,7 +232,8 @@ TEST_P(SiteSignerContract, certifiesNothingBeyondABound) {
                          24h,
                          site_.request("/CN=x", "-addext basicConstraints=critical,CA:TRUE")}))
       << "a request to be an authority";
-  for (const auto& bad : {std::string(), std::string("x"), std::string(1 << 20, 'A')}) {
+  for (const auto& bad : {std::string(), std::string("x"), std::string(1 << 20, 'A'),
+                          request + "and more", request + request}) {
     const auto done = signer_->certify({CertificateKind::Agent, "gpu001", {}, 24h, bad});
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().code(), ErrorCode::InvalidInput) << done.error().str();

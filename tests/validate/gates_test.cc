@@ -265,6 +265,25 @@ TEST(Gates, portsOfSeveralFabricsAreAskedEachAsItsOwn) {
   EXPECT_TRUE(params("rdma.links").contains("window_seconds")) << "one of them is InfiniBand";
 }
 
+TEST(Gates, aPairIsAskedForWhatTheSlowestCableBetweenItCarries) {
+  inventory::Fabric fabric;
+  EXPECT_EQ(pairLink(nullptr), "");
+  EXPECT_EQ(pairLink(&fabric), "4xHDR");
+  fabric.link = "4xNDR";
+  fabric.link_node_leaf = "2xNDR";
+  EXPECT_EQ(pairLink(&fabric), "2xNDR");
+  fabric.link_leaf_spine = "4xEDR";
+  EXPECT_EQ(pairLink(&fabric), "4xEDR");
+  fabric.link_spine_core = "4xFDR";
+  EXPECT_EQ(pairLink(&fabric), "4xEDR") << "there are no cores";
+  fabric.cores = 4;
+  EXPECT_EQ(pairLink(&fabric), "4xFDR");
+  fabric.cores = 0, fabric.spines_per_su = 0;
+  EXPECT_EQ(pairLink(&fabric), "2xNDR") << "one leaf";
+  fabric.shape = inventory::FabricShape::Explicit, fabric.link_node_leaf.clear();
+  EXPECT_EQ(pairLink(&fabric), "4xNDR");
+}
+
 TEST(Gates, rdmaFloorsFollowTheLink) {
   EXPECT_EQ(rdmaFloorGbits("mlx5_0", "4xNDR"), 360);
   EXPECT_EQ(rdmaFloorGbits("mlx5_3", "4xHDR"), 180);

@@ -105,6 +105,8 @@ Verdict checkGpuProcesses(const nlohmann::json& params,
 Verdict checkGpuSramEcc(const nlohmann::json& params, const Host& host);  ///< {gpus, max_corrected}
 Verdict checkGpuMemoryTemperature(const nlohmann::json& params,
                                   const Host& host);  ///< {gpus, max_c}
+Verdict checkGpuNcclLoopback(const nlohmann::json& params,
+                             const Host& host);  ///< {max_bytes, devices, port_gbits, …}
 Verdict checkGpuNcclTests(
     const nlohmann::json& params,
     const Host& host);  ///< {program, gpus, model, max_bytes, min_busbw_gbytes_per_s,

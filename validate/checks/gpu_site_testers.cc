@@ -6,6 +6,7 @@
 #include "validate/checks/external_program.h"
 #include "validate/checks/gpu_snapshot.h"
 #include "validate/collective/dcgm.h"
+#include "validate/collective/nccl_channels.h"
 #include "validate/collective/nccl_tests.h"
 
 #include <fmt/ranges.h>
@@ -96,6 +97,128 @@ Verdict verdictOfNccl(const collective::NcclTest& test, std::size_t gpus,
 }
 
 }  // namespace
+
+namespace {
+
+/// Azure's node health checks ask for 18 GB/s over HCAs of 25 (A100, HDR) and 37 over 50 (H100,
+/// NDR), each with as many HCAs as GPUs.
+constexpr double kLoopbackShare = 0.72;
+constexpr double kBitsOfByte = 8;
+constexpr const char* kLeastLoopback = "64M";  ///< smaller messages say nothing of the HCAs
+
+/// GPUs that share an HCA share its rate.
+std::optional<double> loopbackFloor(const nlohmann::json& params, std::size_t gpus) {
+  if (params.contains("min_busbw_gbytes_per_s"))
+    return params.at("min_busbw_gbytes_per_s").get<double>();
+  const auto hcas = params.value("devices", nlohmann::json::array()).size();
+  if (!params.contains("port_gbits") || hcas == 0) return std::nullopt;
+  const double share = std::min(1.0, static_cast<double>(hcas) / static_cast<double>(gpus));
+  return kLoopbackShare * share * params.at("port_gbits").get<double>() / kBitsOfByte;
+}
+
+/// No way but the network, no network but these HCAs, and each channel said in INFO.
+std::map<std::string, std::string> loopbackEnvironment(const nlohmann::json& params) {
+  std::map<std::string, std::string> out{
+      {"NCCL_P2P_DISABLE", "1"},         {"NCCL_SHM_DISABLE", "1"},
+      {"NCCL_NVLS_ENABLE", "0"},         {"NCCL_NET", "IB"},
+      {"NCCL_IB_DISABLE", "0"},          {"NCCL_DEBUG", "INFO"},
+      {"NCCL_DEBUG_SUBSYS", "INIT,NET"}, {"NCCL_DEBUG_FILE", "/dev/stderr"}};
+  const auto devices = params.value("devices", std::vector<std::string>());
+  // "=": exactly these names, and not all that begin so.
+  if (!devices.empty()) out["NCCL_IB_HCA"] = fmt::format("={}", fmt::join(devices, ","));
+  if (params.contains("gid_index"))
+    out["NCCL_IB_GID_INDEX"] = std::to_string(params.at("gid_index").get<int>());
+  if (params.contains("traffic_class"))
+    out["NCCL_IB_TC"] = std::to_string(params.at("traffic_class").get<int>());
+  return out;
+}
+
+/// HCAs that no channel used, where NCCL says their names.
+std::vector<std::string> idleHcas(const nlohmann::json& params,
+                                  const collective::NcclChannels& channels) {
+  std::set<std::string> used;
+  for (const int device : channels.devices) {
+    const auto name = channels.names.find(device);
+    if (name == channels.names.end()) return {};  // several ports are one device: nothing is known
+    used.insert(name->second);
+  }
+  std::vector<std::string> out;
+  for (const auto& hca : params.value("devices", std::vector<std::string>()))
+    if (!used.contains(hca)) out.push_back(hca);
+  return out;
+}
+
+/// A rate over another way says nothing of the HCAs.
+Verdict verdictOfLoopback(const collective::NcclTest& test,
+                          const collective::NcclChannels& channels, const nlohmann::json& params,
+                          std::size_t gpus) {
+  const auto hcas = channels.over("IB");
+  std::size_t others = 0;
+  for (const auto& [name, count] : channels.network) others += name == "IB" ? 0 : count;
+  if (channels.direct > 0)
+    return noData(
+        fmt::format("{} channels went by NVLink, PCIe or shared memory, although NCCL was "
+                    "told not to: this NCCL does not test the HCAs",
+                    channels.direct));
+  if (others > 0)
+    return failed(fmt::format("{} channels went over {} instead of RDMA", others,
+                              channels.network.begin()->first == "IB"
+                                  ? std::next(channels.network.begin())->first
+                                  : channels.network.begin()->first));
+  if (hcas == 0)
+    return noData("NCCL does not say that its data went over the HCAs (no channel \"via NET/IB\")");
+  auto verdict = verdictOfNccl(test, gpus, loopbackFloor(params, gpus));
+  verdict.text += fmt::format("; {} of {} channels straight to the GPU's memory (GPUDirect RDMA)",
+                              channels.gdr, hcas);
+  if (const auto idle = idleHcas(params, channels); !idle.empty())
+    verdict.text += fmt::format("; no data by {}", fmt::join(idle, ", "));
+  const auto busbw = verdict.values.at("nccl_busbw_gbytes_per_s");
+  verdict.values = {{"nccl_loopback_busbw_gbytes_per_s", busbw},
+                    {"gdr_share", static_cast<double>(channels.gdr) / static_cast<double>(hcas)}};
+  return verdict;
+}
+
+/// "NCCL WARN …", the first: why it did not come to numbers.
+std::string firstWarning(std::string_view text) {
+  constexpr std::string_view kWarning = "NCCL WARN ";
+  const auto at = text.find(kWarning);
+  if (at == std::string_view::npos) return std::string(cutToBytes(text, 300));
+  const auto line = text.substr(at + kWarning.size());
+  return std::string(cutToBytes(line.substr(0, line.find('\n')), 300));
+}
+
+}  // namespace
+
+Verdict checkGpuNcclLoopback(const nlohmann::json& params, const Host& host) {
+  const auto program = params.value("program", "all_reduce_perf");
+  std::size_t gpus = params.value("gpus", std::size_t{0});
+  if (gpus == 0) {
+    const auto look = readGpus();
+    if (!look) return noData(look.error().str());
+    gpus = look->gpus.size();
+  }
+  if (gpus < 2) return noData("one GPU alone has nobody to send to");
+  io::Command command{program,
+                      {"-b", kLeastLoopback, "-e", params.value("max_bytes", "8G"), "-f", "2", "-g",
+                       std::to_string(gpus), "-c", "1"}};
+  command.env = loopbackEnvironment(params);
+  command.timeout = std::chrono::seconds(static_cast<long>(params.value("limit_seconds", 600.0)));
+  const auto done = host.run(command);
+  if (!done) return broken(done.error());
+  const auto test = collective::parseNcclTests(
+      done->out, std::string_view(program).substr(program.rfind('/') + 1));
+  if (!test)
+    return noData(fmt::format("{}: {} (exit {}): {}", program, test.error().str(), done->code,
+                              firstWarning(done->err + done->out)));
+  auto verdict = verdictOfLoopback(
+      *test, collective::readNcclChannels(done->err + "\n" + done->out), params, gpus);
+  if (done->code != 0) {
+    verdict.status = wire::CheckStatus::Fail;
+    verdict.text = fmt::format("{} ended with {}: {}", program, done->code, verdict.text);
+  }
+  verdict.evidence = {{"output", done->out.substr(0, kEvidenceBytes)}};
+  return verdict;
+}
 
 Verdict checkGpuNcclTests(const nlohmann::json& params, const Host& host) {
   const auto program = params.value("program", "all_reduce_perf");

@@ -164,7 +164,7 @@ Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeNam
   site.layout.rails = static_cast<int>(rails);
   site.fabric = fabric.value_or("");
   if (const auto found = cluster.fabrics.find(site.fabric); found != cluster.fabrics.end())
-    site.link = found->second.link;
+    site.link = pairLink(&found->second);
   return site;
 }
 

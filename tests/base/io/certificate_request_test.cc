@@ -168,6 +168,19 @@ TEST_F(CertificateRequest, aServersCertificateIsForServersAlone) {
       << "below the root stands no other authority";
 }
 
+TEST_F(CertificateRequest, nothingMayStandAroundIt) {
+  const auto good = requestOf(ec("P-256"));
+  const auto other = requestOf(ec("P-256"));
+  for (const auto& bad : {good + "x", good + other, good + "\n# approved by anna\n", "x\n" + good,
+                          "Subject: CN = gpu001\n" + good, good + std::string(1, '\0')}) {
+    const auto error = refusal(bad);
+    EXPECT_EQ(error.code(), ErrorCode::InvalidInput) << error.str();
+    EXPECT_THAT(error.str(), HasSubstr("one PEM block alone")) << bad;
+  }
+  for (const auto& fine : {good, "\n" + good + "\r\n\n", good.substr(0, good.size() - 1)})
+    EXPECT_TRUE(ca.signClient(fine, "gpu001", 24h)) << fine;
+}
+
 TEST_F(CertificateRequest, hugeOnesAndManyExtensionsAreRefused) {
   Wishes wishes;
   for (int i = 0; i <= kMaxRequestExtensions; ++i) wishes.emplace_back(NID_netscape_comment, "x");

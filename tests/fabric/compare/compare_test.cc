@@ -13,6 +13,7 @@
 namespace muster::fabric::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class Compare : public ::testing::Test {
@@ -201,6 +202,81 @@ TEST_F(Compare, measuresTheLinkAgainstTheDeclarationAlone) {
   EXPECT_EQ(one.kind, DeviationKind::WrongWidthSpeed);
   EXPECT_EQ(one.declared, "4xHDR");
   EXPECT_EQ(one.found, "1xHDR");
+}
+
+class CompareClasses : public ::testing::Test {
+ protected:
+  CompareClasses() : cluster_(railCluster(4)) {
+    auto& fabric = cluster_.fabrics.at("ib");
+    fabric.spines_per_su = 4, fabric.cores = 4;
+    fabric.link_node_leaf = "2xNDR";
+    fabric.link_leaf_spine = "4xNDR";
+    fabric.link_spine_core = "4xXDR";
+    fabric.cables = {{.from_node = "store1 mlx5_0",
+                      .to_node = "leaf-su1-r0",
+                      .to_port = 7,
+                      .role = inventory::AttachedRole::Storage}};
+    declared_ = declared(cluster_);
+    found_ = declared_;
+  }
+  inventory::Cluster cluster_;
+  Topology declared_, found_;
+};
+
+TEST_F(CompareClasses, eachCableOfAShapeHasTheSpeedOfItsClass) {
+  std::map<std::string, int> speeds;
+  for (const auto& link : declared_.links) ++speeds[link.width_speed];
+  EXPECT_EQ(speeds, (std::map<std::string, int>{
+                        {"2xNDR", 4 * 2 + 1},  // and the controller's
+                        {"4xNDR", 2 * 4},
+                        {"4xXDR", 4},
+                        {"4xHDR", 1}}))  // what is no part of the shape: the fabric's link
+      << "node to leaf, leaf to spine, spine to core";
+  EXPECT_EQ(findLink(declared_, {"gpu001 mlx5_0", 1})->width_speed, "2xNDR");
+  EXPECT_EQ(findLink(declared_, {"controller mlx5_0", 1})->width_speed, "2xNDR");
+  EXPECT_EQ(findLink(declared_, {"store1 mlx5_0", 1})->width_speed, "4xHDR");
+  EXPECT_EQ(findLink(declared_, {"core-001", 1})->width_speed, "4xXDR");
+  EXPECT_TRUE(compare(declared_, found_).deviations.empty());
+}
+
+TEST_F(CompareClasses, aCableIsMeasuredByItsOwnClass) {
+  findLink(found_, {"core-002", 1})->width_speed = "4xNDR";  // as good as an uplink of a leaf
+  auto deviations = compare(declared_, found_).deviations;
+  ASSERT_EQ(deviations.size(), 1u);
+  EXPECT_EQ(deviations[0].kind, DeviationKind::WrongWidthSpeed);
+  EXPECT_EQ(deviations[0].declared, "4xXDR");
+  EXPECT_EQ(deviations[0].found, "4xNDR");
+}
+
+// Without classes each of them seemed a bad cable: 32 of 100 links that are declared alike.
+TEST_F(CompareClasses, aWholeClassAtAnotherSpeedIsADeclarationToCorrect) {
+  cluster_ = railCluster(31, 1, 32, 2, 16);
+  auto& fabric = cluster_.fabrics.at("ib");
+  fabric.switch_ports = 64;
+  declared_ = declared(cluster_);
+  const auto with = [this](bool (*is)(const Link&)) {
+    found_ = declared_;
+    for (auto& link : found_.links)
+      if (is(link)) link.width_speed = "4xNDR";
+    return compare(declared_, found_);
+  };
+  const auto uplinks = with([](const Link& link) { return link.b.node.starts_with("spine-"); });
+  ASSERT_EQ(uplinks.deviations.size(), 32u);
+  for (const auto& each : uplinks.deviations)
+    EXPECT_THAT(each.repair,
+                AllOf(HasSubstr("32 of 32 links that are declared 4xHDR run 4xNDR"),
+                      HasSubstr("`link_leaf_spine`"), HasSubstr("no single cable is to blame")));
+  EXPECT_EQ(uplinks.repairs.size(), 1u);
+  const auto all = with([](const Link&) { return true; });
+  ASSERT_EQ(all.deviations.size(), declared_.links.size());
+  EXPECT_EQ(all.repairs.size(), 1u) << "one job, not one a class";
+  EXPECT_THAT(all.deviations.front().repair, HasSubstr("`link`"));
+  fabric.link_leaf_spine = "4xEDR";  // alone declared so
+  declared_ = declared(cluster_);
+  EXPECT_THAT(with([](const Link& link) { return link.b.node.starts_with("spine-"); })
+                  .deviations.front()
+                  .repair,
+              HasSubstr("`link_leaf_spine`"));
 }
 
 // Whatever is done to the cables, a fabric that differs is never called equal.

@@ -8,6 +8,7 @@
 #include "fabric/facets.h"
 #include "inventory/model/fabric_membership.h"
 #include "tests/fabric/clusters.h"
+#include "tests/fabric/found_text.h"
 
 #include <gmock/gmock.h>
 
@@ -112,6 +113,7 @@ TEST_F(Declarations, aCableOfAnotherFabricsNodeIsRefused) {
   }
   // A switch of the other fabric.
   fabric().cables = {{.from_node = "gpu001", .to_node = "sw1", .to_port = 1},
+                     {.from_node = "gpu002", .to_node = "sw1", .to_port = 2},
                      {.from_node = "sw1", .from_port = 9, .to_node = "b-spine-001", .to_port = 9}};
   EXPECT_THAT(said(), ElementsAre(HasSubstr("the fabrics ib and ib-b both have the switch "
                                             "b-spine-001")));
@@ -149,6 +151,136 @@ TEST_F(Declarations, namesThatNothingHasAreWarnedOf) {
                   HasSubstr("exclude names port 2 of gpu001 mlx5_0, which has 1"),
                   HasSubstr("switches has a row for leaf-su1-r7, which is no declared switch"),
                   HasSubstr("switches has a row for gpu001 mlx5_0, which is no declared switch")));
+}
+
+TEST_F(Declarations, warningsStandAtTheirRow) {
+  const SourceRef excluded_at{"cluster.yaml", 30, 9}, row_at{"cluster.yaml", 41, 15};
+  fabric().exclude = {{"gpu017 mlx5_3", 0, "case 4711", excluded_at},
+                      {"gpu001 mlx5_0", 2, "typo", excluded_at}};
+  fabric().switches = {{.names = {"leaf-su9-r0"}, .rack = "r1", .where = row_at}};
+  EXPECT_THAT(said(), ElementsAre(StartsWith("cluster.yaml:30:9: warning: fabric ib: exclude"),
+                                  StartsWith("cluster.yaml:30:9: warning: fabric ib: exclude"),
+                                  StartsWith("cluster.yaml:41:15: warning: fabric ib: switches")));
+}
+
+/// Two nodes of two HCAs on two leaves and a spine.
+std::vector<inventory::FabricCable> twoLeaves() {
+  std::vector<inventory::FabricCable> out;
+  for (int node = 1; node <= 2; ++node)
+    for (int rail = 1; rail <= 2; ++rail)
+      out.push_back({.from_node = fmt::format("gpu{:03}", node),
+                     .from_port = rail,
+                     .to_node = fmt::format("leaf{}", rail),
+                     .to_port = node});
+  for (int leaf = 1; leaf <= 2; ++leaf)
+    out.push_back({.from_node = fmt::format("leaf{}", leaf),
+                   .from_port = 9,
+                   .to_node = "spine",
+                   .to_port = leaf,
+                   .where = kCableAt});
+  return out;
+}
+
+class ExplicitDeclarations : public Declarations {
+ protected:
+  ExplicitDeclarations() {
+    cluster_ = railCluster(2);
+    fabric().shape = inventory::FabricShape::Explicit;
+    fabric().subnet_managers.clear();
+    fabric().cables = twoLeaves();
+  }
+};
+
+TEST_F(ExplicitDeclarations, oneThatIsWholeIsFine) { EXPECT_THAT(said(), IsEmpty()); }
+
+TEST_F(ExplicitDeclarations, islandsAreRefusedAtACableOfTheSmallerOne) {
+  fabric().cables.pop_back();  // leaf2 – spine
+  fabric().cables[1].where = kCableAt;
+  EXPECT_THAT(said(), ElementsAre(AllOf(
+                          StartsWith("cables.csv:3:1: error: fabric ib: its cables make 2 "
+                                     "islands that nothing connects: that of leaf1 (4 devices) "
+                                     "and that of leaf2 (3)"),
+                          HasSubstr("add the missing cables between switches"))));
+  fabric().roce.emplace();
+  EXPECT_THAT(said(), ElementsAre(HasSubstr("warning: fabric ib: its cables make 2 islands")))
+      << "rails that are networks of their own";
+  // The same as a topology_file, which has no places.
+  fabric().roce.reset();
+  fabric().topology = foundText(declared(cluster_));
+  fabric().cables.clear();
+  EXPECT_THAT(said(), ElementsAre(AllOf(StartsWith(kFabricAt.str()), HasSubstr("2 islands"))));
+}
+
+TEST_F(ExplicitDeclarations, aNodeWithoutACableIsRefusedAtItsRow) {
+  cluster_ = [this] {
+    auto cluster = railCluster(7);
+    cluster.fabrics.at("ib") = fabric();
+    return cluster;
+  }();
+  EXPECT_THAT(said(), ElementsAre(AllOf(StartsWith(kFabricAt.str()),
+                                        HasSubstr("no cable ends at gpu003, gpu004, gpu005 and 2 "
+                                                  "more, which its profile puts on it"),
+                                        HasSubstr("take the fabric out of the profile"))));
+  cluster_.nodes[2].where = {"racks.csv", 4, 1};
+  EXPECT_THAT(said(), ElementsAre(StartsWith("racks.csv:4:1: error: ")));
+  // By another name of its HCA it has one.
+  for (int node = 3; node <= 7; ++node)
+    fabric().cables.push_back(
+        {.from_node = fmt::format("gpu{:03} mlx5_9", node), .to_node = "leaf1", .to_port = node});
+  EXPECT_THAT(said(), IsEmpty());
+}
+
+TEST_F(ExplicitDeclarations, aCableFromASwitchToItselfIsRefused) {
+  fabric().cables.push_back({.from_node = "leaf1",
+                             .from_port = 10,
+                             .to_node = "leaf1",
+                             .to_port = 11,
+                             .where = kCableAt});
+  expectRefused(kCableAt, "both ends of a cable are at leaf1 (ports 10 and 11)");
+  fabric().cables.pop_back();
+  auto looped = declared(cluster_);
+  looped.links.push_back({{"leaf1", 10}, {"leaf1", 11}, "4xHDR"});
+  fabric().topology = foundText(looped);
+  fabric().cables.clear();
+  EXPECT_THAT(said(), ElementsAre(HasSubstr("topology_file has a cable with both ends at leaf1 "
+                                            "(ports 10 and 11)")));
+}
+
+TEST_F(ExplicitDeclarations, anHcaOfANodeIsNoStorage) {
+  fabric().cables[2].role = AttachedRole::Storage;  // gpu002 port 1
+  fabric().cables[2].where = kCableAt;
+  expectRefused(kCableAt,
+                "gpu002 mlx5_0 is an HCA of a node, and the cable says that it is storage");
+  fabric().cables[2].from_node = "gpu002 mlx5_0", fabric().cables[2].from_port = 1;
+  expectRefused(kCableAt, "gpu002 mlx5_0 is an HCA of a node");
+  fabric() = railCluster(2).fabrics.at("ib");  // and beside a shape
+  fabric().cables = {{.from_node = "gpu001 mlx5_5",
+                      .to_node = "leaf-su1-r0",
+                      .to_port = 7,
+                      .role = AttachedRole::Storage,
+                      .where = kCableAt}};
+  expectRefused(kCableAt, "gpu001 mlx5_5 is an HCA of a node");
+}
+
+// What was wrong: a set of ports with names, and sorted names. 4,096 leaves, spines and cores each,
+// 786,432 cables.
+TEST_F(Declarations, theLargestShapeIsExpandedInLittleTime) {
+  cluster_ = railCluster(1);
+  fabric().shape = inventory::FabricShape::FatTree;
+  fabric().subnet_managers.clear();
+  fabric().sus = fabric().leaves_per_su = fabric().spines_per_su = 64;
+  fabric().leaf_down_ports = 64, fabric().uplinks_per_leaf_spine = 2;
+  fabric().cores = 4096, fabric().switch_ports = 254;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto topology = declaredTopology(cluster_, fabric());
+  const auto took = std::chrono::steady_clock::now() - begin;
+  ASSERT_TRUE(topology) << topology.error().str();
+  EXPECT_EQ(topology->links.size(), 786'434u);
+  EXPECT_TRUE(std::ranges::is_sorted(topology->links));
+  RecordProperty(
+      "milliseconds",
+      static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(took).count()));
+  EXPECT_LT(took, std::chrono::seconds(30)) << "a machine that is busy with other things";
 }
 
 TEST_F(Declarations, aFabricWithoutNodesIsNotLookedAt) {

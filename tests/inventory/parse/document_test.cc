@@ -7,6 +7,7 @@
 namespace muster::inventory {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -124,6 +125,19 @@ TEST_F(DocumentTest, takesByteOrderMarkAndCarriageReturns) {
   EXPECT_THAT(complaints(), IsEmpty());
   EXPECT_EQ(root->find("a")->text, "1");
   EXPECT_EQ(root->find("b")->text, "2");
+}
+
+TEST_F(DocumentTest, namesAByteOrderMarkThatIsNotAtTheBeginning) {
+  EXPECT_TRUE(
+      parse("\xef\xbb\xbf\xef\xbb\xbf"
+            "a: 1\n"))
+      << "also one that an editor put before another";
+  EXPECT_THAT(complaints(), IsEmpty());
+  EXPECT_FALSE(
+      parse("a: 1\n\xef\xbb\xbf"
+            "b: 2\n"));
+  EXPECT_THAT(complaints(), ElementsAre(AllOf(HasSubstr("f.yaml:2:1: error: a byte order mark"),
+                                              HasSubstr("U+FEFF"), HasSubstr("remove it"))));
 }
 
 TEST_F(DocumentTest, refusesBytesThatAreNoText) {

@@ -134,6 +134,53 @@ TEST_F(FabricRulesTest, aNodeIsInOneNvlinkDomain) {
               Contains(HasSubstr("gpu002 is in NVLink domains of the fabrics ib and storage")));
 }
 
+TEST_F(FabricRulesTest, aShapesCablesHaveASpeedAClass) {
+  const auto fabric = [this](const std::string& keys) {
+    return loadYaml(with("  ib:\n    rails: 2", "  ib:\n    " + keys + "\n    rails: 2"));
+  };
+  const auto loaded = fabric("link_node_leaf: 2xNDR\n    link_leaf_spine: 4xNDR");
+  ASSERT_TRUE(loaded.cluster) << checkText(loaded);
+  EXPECT_EQ(loaded.cluster->fabrics.at("ib").nodeLink(), "2xNDR");
+  EXPECT_EQ(loaded.cluster->fabrics.at("ib").leafSpineLink(), "4xNDR");
+  EXPECT_EQ(loaded.cluster->fabrics.at("ib").spineCoreLink(), "4xHDR");
+  EXPECT_THAT(lines(fabric("link_node_leaf: fast")),
+              ElementsAre(HasSubstr("\"fast\" is not an InfiniBand width and speed")));
+  EXPECT_THAT(lines(fabric("link_spine_core: 4xNDR")),
+              ElementsAre(HasSubstr("a fabric without cores has no cables between spines and "
+                                    "cores")));
+  EXPECT_THAT(said("purpose: storage, ",
+                   "purpose: storage, link_node_leaf: 4xNDR, shape: explicit, cables: [{from: "
+                   "gpu001, to: sw1, to_port: 1}], "),
+              Contains(AllOf(HasSubstr("the shape explicit makes no cables, so it has no "
+                                       "link_node_leaf"),
+                             HasSubstr("write link at each cable"))));
+}
+
+TEST_F(FabricRulesTest, aNodeIsInOneNvlinkDomainOfAFabric) {
+  const auto domains = [this](const std::string& text) {
+    return lines(loadYaml(
+        with("  ib:\n    rails: 2", "  ib:\n    nvlink_domains: {" + text + "}\n    rails: 2")));
+  };
+  EXPECT_THAT(domains("a: {nodes: gpu001}, b: {nodes: gpu002}"), IsEmpty());
+  EXPECT_THAT(domains("a: {nodes: \"gpu[001-002]\"}, b: {nodes: \"login1,gpu002\"}"),
+              ElementsAre(AllOf(HasSubstr("error: gpu002 is in the NVLink domains a and b"),
+                                HasSubstr("cluster.yaml:"), HasSubstr("a node is in one domain"))));
+}
+
+TEST_F(FabricRulesTest, nvlinkDomainsListNodesThatThereAre) {
+  const auto domains = [this](const std::string& text) {
+    return lines(loadYaml(
+        with("  ib:\n    rails: 2", "  ib:\n    nvlink_domains: {" + text + "}\n    rails: 2")));
+  };
+  EXPECT_THAT(domains("a: {nodes: \"gpu[001-002],gpu0002\"}"),
+              ElementsAre(AllOf(HasSubstr("the NVLink domain a lists gpu0002, which is no node"),
+                                HasSubstr("did you mean gpu00"))));
+  EXPECT_THAT(
+      domains("a: {nodes: \"row7-[10-20]\"}"),
+      ElementsAre(AllOf(HasSubstr("lists row7-10, row7-11, row7-12 and 8 more, which are no node"),
+                        HasSubstr("take it out of the domain"))));
+}
+
 TEST_F(FabricRulesTest, nvlinkDomainsAreOfAComputeFabric) {
   EXPECT_THAT(
       said("purpose: storage, ",

@@ -44,6 +44,19 @@ TEST_F(TopologyRulesTest, refusesAFileThatIsNone) {
         << text;
 }
 
+TEST_F(TopologyRulesTest, aByteOrderMarkIsNoPartOfItOrIsNamed) {
+  const std::string text = std::string(kHead).substr(kHead.find("Switch")) +
+                           "\ncaguid=0x200\nCa\t1 \"H-0000000000000200\"\t\t# \"gpu001 mlx5_0\"\n";
+  EXPECT_THAT(saying("\xef\xbb\xbf" + text), IsEmpty());
+  EXPECT_THAT(saying("\xef\xbb\xbf"
+                     "CA: gpu002 mlx5_1:\n"),
+              IsEmpty());
+  std::string wide = "\xff\xfe";
+  for (const char c : text) (wide += c) += '\0';
+  EXPECT_THAT(saying(wide), ElementsAre(AllOf(HasSubstr("cluster.yaml:18:"), HasSubstr("UTF-16"),
+                                              HasSubstr("byte order mark"), HasSubstr("iconv"))));
+}
+
 TEST_F(TopologyRulesTest, warnsOfAnotherFabrics) {
   EXPECT_THAT(saying(std::string(kHead) + "Ca\t1 \"H-0000000000000200\"\t\t# \"gpu0011 mlx5_0\"\n"),
               ElementsAre(AllOf(HasSubstr("warning"), HasSubstr("names none of the 3 nodes of the "
