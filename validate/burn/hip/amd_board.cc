@@ -113,11 +113,6 @@ std::string AmdBoard::serial() const {
   return serial.empty() ? line(folder_ / "unique_id") : serial;
 }
 
-std::optional<int> AmdBoard::memoryNode() const {
-  const auto node = numberAtStart<int>(line(folder_ / "numa_node"));
-  return node && *node >= 0 ? node : std::nullopt;
-}
-
 Telemetry AmdBoard::sample() {
   Telemetry out;
   const auto sensors = sensorsOf(folder_);

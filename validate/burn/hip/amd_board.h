@@ -27,8 +27,6 @@ class AmdBoard {
 
   /// Empty: not known.
   std::string serial() const;
-  /// The memory node that is near; nullopt: the kernel names none.
-  std::optional<int> memoryNode() const;
   Telemetry sample();
 
  private:
