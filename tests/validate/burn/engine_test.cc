@@ -174,7 +174,7 @@ TEST(Engine, aFloorForWhatNobodyMeasuredIsNoPass) {
 TEST(Engine, oneBadTileFailsAndIsNamed) {
   Script script;
   script.round.bad_tiles = 1;
-  script.round.first = {{7, 0, 3, 1, {}}};
+  script.round.first = {{7, true, 0, 3, 1, {}}};
   const auto stage = one(script, kInteger);
   EXPECT_EQ(stage.outcome, Outcome::Fail);
   EXPECT_NE(stage.findings.front().find("unit 7: tile 0"), std::string::npos)
