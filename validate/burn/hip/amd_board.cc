@@ -105,8 +105,8 @@ std::optional<Residencies> parseResidencies(std::string_view gpu_metrics) {
   return seen;
 }
 
-AmdBoard::AmdBoard(std::filesystem::path devices, const std::string& pci)
-    : folder_(std::move(devices) / pci) {}
+AmdBoard::AmdBoard(const std::filesystem::path& devices, const std::string& pci)
+    : folder_(devices / pci) {}
 
 std::string AmdBoard::serial() const {
   const auto serial = line(folder_ / "serial_number");
