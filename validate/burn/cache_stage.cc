@@ -42,8 +42,9 @@ class Caches {
   }
 
  private:
-  Result<void> ofUnits(const std::string& cache, std::uint64_t seed) {
-    TRY(round, device_.probeUnitCache(cache, seed));
+  Result<void> ofUnits(UnitCache which, std::uint64_t seed) {
+    TRY(round, device_.probeUnitCache(which, seed));
+    const std::string cache(toString(which));
     const int units = std::max(device_.identity().units, 1);
     if (round.units < units || round.words == 0)
       lacksOnce(fmt::format("{} of {} units tested their {}", round.units, units, cache));
@@ -84,6 +85,10 @@ class Caches {
 };
 
 }  // namespace
+
+std::string_view toString(UnitCache cache) {
+  return cache == UnitCache::SharedMemory ? "shared memory" : "L1";
+}
 
 StageReport runCaches(Device& device, const Options& options, const Stage& stage) {
   StageReport report;

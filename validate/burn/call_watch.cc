@@ -121,9 +121,9 @@ class WatchedDevice final : public Device {
     const auto pending = notebook_.note("a product on every unit");
     return device_.probeUnits(seed);
   }
-  std::vector<std::string> unitCaches() const override { return device_.unitCaches(); }
-  Result<CacheRound> probeUnitCache(const std::string& cache, std::uint64_t seed) override {
-    const auto pending = notebook_.note("patterns in " + cache);
+  std::vector<UnitCache> unitCaches() const override { return device_.unitCaches(); }
+  Result<CacheRound> probeUnitCache(UnitCache cache, std::uint64_t seed) override {
+    const auto pending = notebook_.note("patterns in " + std::string(toString(cache)));
     return device_.probeUnitCache(cache, seed);
   }
   std::uint64_t lastCacheBytes() const override { return device_.lastCacheBytes(); }

@@ -116,9 +116,13 @@ struct CopyRound {
   double seconds = 0;
   std::uint64_t bad_blocks = 0;
   std::uint64_t first_bad_offset = 0;
+  std::optional<int> host_node = {};  ///< memory node of the host's end; nullopt: none, not known
 };
 
-/// Patterns in a cache that every unit has for itself.
+/// That every unit has for itself.
+enum class UnitCache { SharedMemory, L1 };
+std::string_view toString(UnitCache cache);  ///< "shared memory"
+/// Patterns in one of them.
 struct CacheRound {
   std::uint64_t words = 0, wrong_words = 0;  ///< words that were read
   int units = 0;                             ///< that read some
@@ -176,10 +180,11 @@ class Device {
   virtual Result<CopyRound> copy(const std::string& route, std::uint64_t bytes,
                                  std::uint64_t seed) = 0;
   virtual Result<std::vector<UnitResult>> probeUnits(std::uint64_t seed) = 0;
-  /// Caches that each unit has for itself and that can be told apart: "shared memory", "L1".
-  virtual std::vector<std::string> unitCaches() const { return {}; }
-  virtual Result<CacheRound> probeUnitCache(const std::string& cache, std::uint64_t) {
-    return fail(ErrorCode::InvalidInput, "this device has no cache " + cache);
+  /// Those that can be told apart here.
+  virtual std::vector<UnitCache> unitCaches() const { return {}; }
+  virtual Result<CacheRound> probeUnitCache(UnitCache cache, std::uint64_t) {
+    return fail(ErrorCode::InvalidInput,
+                "this device tests no cache " + std::string(toString(cache)));
   }
   /// The last cache before the memory; 0: not told.
   virtual std::uint64_t lastCacheBytes() const { return 0; }

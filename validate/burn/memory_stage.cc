@@ -115,6 +115,7 @@ Result<void> copies(Device& device, const Options& options, const Stage& stage,
     for (const auto& route : routes) {
       TRY(result, device.copy(route, options.copy_bytes, options.seed + round++));
       bytes[route] += static_cast<double>(result.bytes), seconds[route] += result.seconds;
+      if (result.host_node) report.values["copy_host_memory_node"] = *result.host_node;
       if (result.bad_blocks && report.findings.size() < kMaxFindings)
         report.fails(fmt::format(
             "{}: {} blocks of {} bytes have another CRC, the first at byte {:#x}, seed {}", route,

@@ -27,7 +27,7 @@ constexpr double kPowerShare = 0.75;  ///< of the board's limit, as a mean. Sour
 constexpr std::chrono::seconds kAfterLimit{
     10};  ///< muster-collective ends itself at its limit, with words
 
-constexpr std::string_view kAllStages = "gemm,memory,copy,units,power";
+constexpr std::string_view kAllStages = "gemm,memory,copy,units,caches,power";
 
 /// What a GPU computed on random data, as a number that the fleet's history keeps: the same on all
 /// GPUs of a model, product and library.

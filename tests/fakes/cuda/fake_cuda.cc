@@ -181,8 +181,14 @@ cudaError_t cudaFree(void* memory) {
   std::free(memory);
   return cudaSuccess;
 }
-cudaError_t cudaMallocHost(void** memory, std::size_t bytes) { return cudaMalloc(memory, bytes); }
-cudaError_t cudaFreeHost(void* memory) { return cudaFree(memory); }
+cudaError_t cudaHostRegister(void*, std::size_t, unsigned) {
+  const std::scoped_lock lock(books());
+  return ++fakeCuda().handles, cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void*) {
+  const std::scoped_lock lock(books());
+  return --fakeCuda().handles, cudaSuccess;
+}
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
                             cudaStream_t) {
   return std::memcpy(to, from, bytes), cudaSuccess;

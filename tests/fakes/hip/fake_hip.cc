@@ -239,8 +239,14 @@ int hipFree(void* memory) {
   std::free(memory);
   return kSuccess;
 }
-int hipHostMalloc(void** memory, std::size_t bytes, unsigned) { return hipMalloc(memory, bytes); }
-int hipHostFree(void* memory) { return hipFree(memory); }
+int hipHostRegister(void*, std::size_t, unsigned) {
+  const std::scoped_lock lock(books());
+  return ++fakeHip().handles, kSuccess;
+}
+int hipHostUnregister(void*) {
+  const std::scoped_lock lock(books());
+  return --fakeHip().handles, kSuccess;
+}
 int hipMemcpyAsync(void* to, const void* from, std::size_t bytes, int kind, void*) {
   if (kind < 1 || kind > 3) return kInvalidValue;
   return std::memcpy(to, from, bytes), kSuccess;

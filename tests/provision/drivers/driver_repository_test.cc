@@ -7,6 +7,8 @@
 #include "tests/provision/clusters.h"
 #include "tests/run_async.h"
 
+#include <gmock/gmock.h>
+
 #include <unistd.h>
 
 namespace muster::provision {

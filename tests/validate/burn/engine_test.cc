@@ -174,7 +174,7 @@ TEST(Engine, aFloorForWhatNobodyMeasuredIsNoPass) {
 TEST(Engine, oneBadTileFailsAndIsNamed) {
   Script script;
   script.round.bad_tiles = 1;
-  script.round.first = {{7, 0, 3, 1, {}}};
+  script.round.first = {{7, true, 0, 3, 1, {}}};
   const auto stage = one(script, kInteger);
   EXPECT_EQ(stage.outcome, Outcome::Fail);
   EXPECT_NE(stage.findings.front().find("unit 7: tile 0"), std::string::npos)
@@ -288,7 +288,7 @@ TEST(Engine, aWrongProductOfAPulseFailsThePowerStage) {
   script.rounds = [&unverified](int call, std::uint64_t products, bool verify) {
     unverified += !verify;
     GemmRound round{products, 1e-3, 0, {}};
-    if (verify && call == 3) round.bad_tiles = 1, round.first = {{4, 2, 9, 0, {}}};
+    if (verify && call == 3) round.bad_tiles = 1, round.first = {{4, true, 2, 9, 0, {}}};
     return round;
   };
   const auto report = one(script, stage, options);

@@ -215,7 +215,7 @@ TEST_F(GpuChecks, aGateThatNamesStagesKeepsTheirFloors) {
   outputs_["muster-burn"] = {0, burnReport("pass").dump(), ""};
   (void)check("gpu.burn");
   const auto usual = commands_.back();
-  (void)check("gpu.burn", {{"stages", "gemm,memory,copy,units,power"}});
+  (void)check("gpu.burn", {{"stages", "gemm,memory,copy,units,caches,power"}});
   EXPECT_EQ(commands_.back(), usual) << "the same as nothing said";
   (void)check("gpu.burn", {{"stages", "memory"}});
   EXPECT_NE(commands_.back().find("--min memory_copy_gbytes_per_s="), std::string::npos)
@@ -237,8 +237,9 @@ TEST_F(GpuChecks, aBurnDrawsPowerAndItsBitsAreKeptForTheFleet) {
   }
   outputs_["muster-burn"] = {0, report.dump(), ""};
   auto seen = check("gpu.burn");
-  EXPECT_NE(commands_.back().find("--stage gemm,memory,copy,units,power --min-power-share 0.75"),
-            std::string::npos)
+  EXPECT_NE(
+      commands_.back().find("--stage gemm,memory,copy,units,caches,power --min-power-share 0.75"),
+      std::string::npos)
       << commands_.back();
   const std::string name = "gpu1.bits of gemm bf16 random (n 16384, seed 6d, cuBLASLt 130100)";
   ASSERT_TRUE(seen.values.contains(name)) << json(seen.values).dump(1);

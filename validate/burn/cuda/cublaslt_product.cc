@@ -48,7 +48,8 @@ constexpr std::array kTypes{
 
 template <class T>
 Result<void> set(const MatmulDesc& desc, cublasLtMatmulDescAttributes_t what, T value) {
-  return ok(cublasLtMatmulDescSetAttribute(desc.get(), what, &value, sizeof value),
+  return ok(cublasLtMatmulDescSetAttribute(desc.get(), what, static_cast<const void*>(&value),
+                                           sizeof value),
             "cublasLtMatmulDescSetAttribute");
 }
 

@@ -6,6 +6,7 @@
 #include "validate/burn/cuda/kernels.h"
 #include "validate/burn/cuda/nvml_board.h"
 #include "validate/burn/gpu/gpu_device.h"
+#include "validate/burn/gpu/host_buffer.h"
 
 #include <map>
 #include <mutex>
@@ -105,6 +106,7 @@ class CudaBackend final : public CudaCalls<gpu::Backend> {
       facts.dtypes.insert(facts.dtypes.end(), {Dtype::Fp8, Dtype::Fp8E5m2});
     if (properties.major >= kBlackwell && kHasScales)
       facts.dtypes.insert(facts.dtypes.end(), {Dtype::Mxfp8, Dtype::Nvfp4});
+    facts.memory_node = gpu::memoryNodeOf(gpu::pciDevices(), pci);
     facts.library = fmt::format("cuBLASLt {}", cublasLtGetVersion());
     return facts;
   }

@@ -64,12 +64,10 @@ class CudaCalls : public Base {
     return fail(std::move(made.error()));
   }
   void release(void* memory) const override { cudaFree(memory); }
-  Result<void*> allocateHost(std::uint64_t bytes) const override {
-    void* memory = nullptr;
-    TRY_OK(ok(cudaMallocHost(&memory, bytes), "cudaMallocHost"));
-    return memory;
+  Result<void> pin(void* memory, std::uint64_t bytes) const override {
+    return ok(cudaHostRegister(memory, bytes, cudaHostRegisterPortable), "cudaHostRegister");
   }
-  void releaseHost(void* memory) const override { cudaFreeHost(memory); }
+  void unpin(void* memory) const override { cudaHostUnregister(memory); }
   Result<void> copy(void* to, const void* from, std::uint64_t bytes, CopyKind kind,
                     StreamHandle stream) const override {
     const auto direction = kind == CopyKind::HostToDevice   ? cudaMemcpyHostToDevice

@@ -15,6 +15,7 @@ struct GpuFacts {
   int units = 0;                       ///< SMs or CUs
   int shared_bytes = 0;                ///< of a unit, that one block may take
   std::uint64_t last_cache_bytes = 0;  ///< L2
+  std::optional<int> memory_node;      ///< of the host, that is near
   std::vector<Dtype> dtypes;           ///< that its matrix units multiply
   Float8 float8 = Float8::Ocp;
   std::string library;  ///< that multiplies, with its version

@@ -21,8 +21,6 @@ struct Peer {
   std::string route;
 };
 
-constexpr std::string_view kShared = "shared memory", kL1 = "L1";
-
 CacheRound roundOf(const CacheReport& seen) {
   CacheRound round;
   round.wrong_words = seen.bad.wrong;
@@ -82,11 +80,12 @@ class GpuDevice final : public Device {
                          std::uint64_t seed) override {
     for (const auto& [name, direction] : kHostRoutes)
       if (route == name)
-        return copyOver(*runtime_, direction, number_, number_, bytes, seed, fault_);
+        return copyOver(*runtime_, direction, number_, number_, facts_.memory_node, bytes, seed,
+                        fault_);
     for (const auto& peer : peers_)
       if (route == peer.route)
-        return copyOver(*runtime_, CopyDirection::DeviceToPeer, number_, peer.number, bytes, seed,
-                        fault_);
+        return copyOver(*runtime_, CopyDirection::DeviceToPeer, number_, peer.number, {}, bytes,
+                        seed, fault_);
     return fail(ErrorCode::InvalidInput, "this GPU has no route " + route);
   }
 
@@ -107,13 +106,11 @@ class GpuDevice final : public Device {
     return units;
   }
 
-  std::vector<std::string> unitCaches() const override {
-    return {std::string(kShared), std::string(kL1)};
+  std::vector<UnitCache> unitCaches() const override {
+    return {UnitCache::SharedMemory, UnitCache::L1};
   }
   std::uint64_t lastCacheBytes() const override { return facts_.last_cache_bytes; }
-  Result<CacheRound> probeUnitCache(const std::string& cache, std::uint64_t seed) override {
-    if (cache != kShared && cache != kL1)
-      return fail(ErrorCode::InvalidInput, "this GPU has no cache " + cache);
+  Result<CacheRound> probeUnitCache(UnitCache cache, std::uint64_t seed) override {
     TRY_OK(runtime_->select(number_));
     TRY(report, allocate(*runtime_, sizeof(CacheReport)));
     TRY(stream, makeStream(*runtime_));
@@ -123,7 +120,7 @@ class GpuDevice final : public Device {
                      broken ? fault_->bit : 0};
     const int blocks = facts_.units * kProbeBlocksPerUnit;
     DeviceMemory words;
-    if (cache == kShared) {
+    if (cache == UnitCache::SharedMemory) {
       probe.words = facts_.shared_bytes / static_cast<int>(sizeof(std::uint64_t));
       TRY_OK(runtime_->kernels().probeShared(stream.get(), probe, blocks, as<CacheReport>(report)));
     } else {

@@ -2,6 +2,7 @@
 #include "validate/burn/gpu/gpu_memory.h"
 
 #include "validate/burn/cpu/kernels.h"
+#include "validate/burn/gpu/host_buffer.h"
 
 #include <algorithm>
 #include <thread>
@@ -99,12 +100,12 @@ void compare(const std::vector<std::uint32_t>& seen, std::uint64_t words, std::u
 struct Ends {
   std::uint64_t words;
   DeviceMemory device, peer, crcs;
-  PinnedMemory host;
+  std::optional<HostBuffer> host;
   Stream stream;
 };
 
 Result<Ends> makeEnds(const Runtime& runtime, CopyDirection direction, int device, int peer,
-                      std::uint64_t bytes) {
+                      std::optional<int> node, std::uint64_t bytes) {
   Ends ends;
   ends.words = bytes / kWord / kCopyBlockWords * kCopyBlockWords;
   if (ends.words == 0) return fail(ErrorCode::InvalidInput, "nothing to copy");
@@ -118,7 +119,7 @@ Result<Ends> makeEnds(const Runtime& runtime, CopyDirection direction, int devic
   TRY(stream, makeStream(runtime));
   ends.device = std::move(memory), ends.stream = std::move(stream);
   if (direction != CopyDirection::DeviceToPeer) {
-    TRY(host, allocateHost(runtime, ends.words * kWord));
+    TRY(host, HostBuffer::make(runtime, ends.words * kWord, node));
     ends.host = std::move(host);
   }
   return ends;
@@ -146,10 +147,11 @@ Result<std::unique_ptr<MemoryWork>> makeGpuMemory(Backend& runtime, std::uint64_
 }
 
 Result<CopyRound> copyOver(Backend& runtime, CopyDirection direction, int device, int peer,
-                           std::uint64_t bytes, std::uint64_t seed, std::optional<Fault> fault) {
-  TRY(ends, makeEnds(runtime, direction, device, peer, bytes));
+                           std::optional<int> node, std::uint64_t bytes, std::uint64_t seed,
+                           std::optional<Fault> fault) {
+  TRY(ends, makeEnds(runtime, direction, device, peer, node, bytes));
   const auto stream = ends.stream.get();
-  auto* host = static_cast<std::uint64_t*>(ends.host.get());
+  auto* host = static_cast<std::uint64_t*>(ends.host ? ends.host->data() : nullptr);
   const std::uint64_t size = ends.words * kWord;
   if (direction == CopyDirection::HostToDevice) {
     for (std::uint64_t i = 0; i < ends.words; ++i)
@@ -172,7 +174,7 @@ Result<CopyRound> copyOver(Backend& runtime, CopyDirection direction, int device
       break;
   }
   TRY(seconds, span.stop(stream));
-  CopyRound round{size, seconds, 0, 0};
+  CopyRound round{size, seconds, 0, 0, ends.host ? ends.host->node() : std::nullopt};
   const bool broken = fault && fault->kind == FaultKind::CopyBit;
   if (direction == CopyDirection::DeviceToHost) {
     if (broken) host[fault->at % ends.words] ^= 1ULL << (fault->bit % 64);

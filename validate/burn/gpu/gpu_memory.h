@@ -12,8 +12,9 @@ Result<std::unique_ptr<MemoryWork>> makeGpuMemory(Backend& runtime, std::uint64_
 
 enum class CopyDirection { HostToDevice, DeviceToHost, DeviceToPeer };
 /// Seeded data over the way, a CRC of every block at its end compared with what the seed says.
-/// `peer`: device number, for DeviceToPeer
+/// `peer`: device number, for DeviceToPeer; `node`: the host's memory that is near
 Result<CopyRound> copyOver(Backend& runtime, CopyDirection direction, int device, int peer,
-                           std::uint64_t bytes, std::uint64_t seed, std::optional<Fault> fault);
+                           std::optional<int> node, std::uint64_t bytes, std::uint64_t seed,
+                           std::optional<Fault> fault);
 
 }  // namespace muster::burn::gpu

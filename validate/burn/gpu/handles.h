@@ -14,10 +14,6 @@ struct FreeMemory {
   const Runtime* runtime = nullptr;
   void operator()(void* memory) const { runtime->release(memory); }
 };
-struct FreeHostMemory {
-  const Runtime* runtime = nullptr;
-  void operator()(void* memory) const { runtime->releaseHost(memory); }
-};
 struct EndHandle {
   const Runtime* runtime = nullptr;
   template <class Handle>
@@ -26,7 +22,6 @@ struct EndHandle {
   }
 };
 using DeviceMemory = std::unique_ptr<void, FreeMemory>;
-using PinnedMemory = std::unique_ptr<void, FreeHostMemory>;
 using Stream = std::unique_ptr<GpuStream, EndHandle>;
 using Event = std::unique_ptr<GpuEvent, EndHandle>;
 
@@ -50,11 +45,6 @@ inline Result<DeviceMemory> allocate(const Runtime& runtime, std::uint64_t bytes
         std::move(memory.error()).within(fmt::format("{} MiB of device memory", bytes >> 20)));
   return DeviceMemory(*memory, {&runtime});
 }
-inline Result<PinnedMemory> allocateHost(const Runtime& runtime, std::uint64_t bytes) {
-  TRY(memory, runtime.allocateHost(bytes));
-  return PinnedMemory(memory, {&runtime});
-}
-
 /// Seconds that the stream took between two points.
 struct Span {
   const Runtime* runtime;

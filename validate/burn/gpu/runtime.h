@@ -27,9 +27,9 @@ class Runtime {
   /// Errors: Unavailable (none left)
   virtual Result<void*> allocate(std::uint64_t bytes) const = 0;
   virtual void release(void* memory) const = 0;
-  /// Of the host, pinned.
-  virtual Result<void*> allocateHost(std::uint64_t bytes) const = 0;
-  virtual void releaseHost(void* memory) const = 0;
+  /// Memory of the host that devices read and write by themselves, from now on.
+  virtual Result<void> pin(void* memory, std::uint64_t bytes) const = 0;
+  virtual void unpin(void* memory) const = 0;
   virtual Result<void> copy(void* to, const void* from, std::uint64_t bytes, CopyKind kind,
                             StreamHandle stream) const = 0;
   virtual Result<void> copyToPeer(void* to, int peer, const void* from, int device,

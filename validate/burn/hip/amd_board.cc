@@ -105,17 +105,12 @@ std::optional<Residencies> parseResidencies(std::string_view gpu_metrics) {
   return seen;
 }
 
-AmdBoard::AmdBoard(std::filesystem::path devices, const std::string& pci)
-    : folder_(std::move(devices) / pci) {}
+AmdBoard::AmdBoard(const std::filesystem::path& devices, const std::string& pci)
+    : folder_(devices / pci) {}
 
 std::string AmdBoard::serial() const {
   const auto serial = line(folder_ / "serial_number");
   return serial.empty() ? line(folder_ / "unique_id") : serial;
-}
-
-std::optional<int> AmdBoard::memoryNode() const {
-  const auto node = numberAtStart<int>(line(folder_ / "numa_node"));
-  return node && *node >= 0 ? node : std::nullopt;
 }
 
 Telemetry AmdBoard::sample() {

@@ -23,12 +23,10 @@ std::optional<Residencies> parseResidencies(std::string_view gpu_metrics);
 class AmdBoard {
  public:
   /// `devices`: /sys/bus/pci/devices
-  AmdBoard(std::filesystem::path devices, const std::string& pci);
+  AmdBoard(const std::filesystem::path& devices, const std::string& pci);
 
   /// Empty: not known.
   std::string serial() const;
-  /// The memory node that is near; nullopt: the kernel names none.
-  std::optional<int> memoryNode() const;
   Telemetry sample();
 
  private:

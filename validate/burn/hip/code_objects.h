@@ -30,7 +30,7 @@ class CodeObjects {
   template <class... Arguments>
   Result<void> launch(const char* name, const Shape& shape, HipStream stream,
                       Arguments... arguments) {
-    std::array<void*, sizeof...(Arguments)> pointers{&arguments...};
+    std::array<void*, sizeof...(Arguments)> pointers{static_cast<void*>(&arguments)...};
     return launchWith(name, shape, stream, pointers.data());
   }
 

@@ -27,8 +27,8 @@ Result<HipApi> HipApi::open() {
   library.load(api.memGetInfo, "hipMemGetInfo");
   library.load(api.malloc, "hipMalloc");
   library.load(api.free, "hipFree");
-  library.load(api.hostMalloc, "hipHostMalloc");
-  library.load(api.hostFree, "hipHostFree");
+  library.load(api.hostRegister, "hipHostRegister");
+  library.load(api.hostUnregister, "hipHostUnregister");
   library.load(api.memcpyAsync, "hipMemcpyAsync");
   library.load(api.memcpyPeerAsync, "hipMemcpyPeerAsync");
   library.load(api.memsetAsync, "hipMemsetAsync");

@@ -18,7 +18,7 @@ namespace muster::burn::hip {
 using Code = int;  ///< hipError_t
 inline constexpr Code kSuccess = 0, kOutOfMemory = 2, kNotReady = 600, kPeerAlreadyEnabled = 704;
 inline constexpr int kCopyHostToDevice = 1, kCopyDeviceToHost = 2, kCopyDeviceToDevice = 3;
-inline constexpr unsigned kStreamNonBlocking = 1;
+inline constexpr unsigned kStreamNonBlocking = 1, kRegisterPortable = 1;
 
 using HipStream = struct OpaqueStream*;
 using HipEvent = struct OpaqueEvent*;
@@ -58,8 +58,8 @@ struct HipApi {
   Code (*memGetInfo)(std::size_t*, std::size_t*);
   Code (*malloc)(void**, std::size_t);
   Code (*free)(void*);
-  Code (*hostMalloc)(void**, std::size_t, unsigned);
-  Code (*hostFree)(void*);
+  Code (*hostRegister)(void*, std::size_t, unsigned);
+  Code (*hostUnregister)(void*);
   Code (*memcpyAsync)(void*, const void*, std::size_t, int, HipStream);
   Code (*memcpyPeerAsync)(void*, int, const void*, int, std::size_t, HipStream);
   Code (*memsetAsync)(void*, int, std::size_t, HipStream);

@@ -4,6 +4,7 @@
 
 #include "validate/burn/gpu/backend.h"
 #include "validate/burn/gpu/gpu_device.h"
+#include "validate/burn/gpu/host_buffer.h"
 #include "validate/burn/hip/amd_board.h"
 #include "validate/burn/hip/hip_calls.h"
 #include "validate/burn/hip/hip_kernels.h"
@@ -14,8 +15,6 @@
 
 namespace muster::burn::hip {
 namespace {
-
-constexpr const char* kDevices = "/sys/bus/pci/devices";
 
 /// What the matrix units of an architecture multiply. Source: AMD's CDNA 2, 3 and 4 ISA; XF32 is
 /// CDNA 3's alone.
@@ -73,6 +72,7 @@ class HipBackend final : public HipCalls<gpu::Backend> {
     facts.dtypes = {Dtype::Bf16, Dtype::Fp16, Dtype::Fp32, Dtype::Int8, Dtype::Fp64};
     if (row.tf32) facts.dtypes.push_back(Dtype::Tf32);
     if (row.fp8) facts.dtypes.insert(facts.dtypes.end(), {Dtype::Fp8, Dtype::Fp8E5m2});
+    facts.memory_node = gpu::memoryNodeOf(devices_, pci);
     facts.float8 = row.float8;
     facts.library = "hipBLASLt " + versionText(version);
     return facts;
@@ -137,8 +137,7 @@ class HipBackend final : public HipCalls<gpu::Backend> {
 Result<Devices> openHip() {
   TRY(hip, HipApi::open());
   TRY(blas, HipBlasLtApi::open());
-  const char* devices = std::getenv("MUSTER_PCI_DEVICES");
-  return gpu::openGpus(std::make_shared<HipBackend>(hip, blas, devices ? devices : kDevices));
+  return gpu::openGpus(std::make_shared<HipBackend>(hip, blas, gpu::pciDevices()));
 }
 
 }  // namespace muster::burn::hip

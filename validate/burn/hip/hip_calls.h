@@ -72,12 +72,10 @@ class HipCalls : public Base {
     return fail(std::move(made.error()));
   }
   void release(void* memory) const override { (void)hip_.free(memory); }
-  Result<void*> allocateHost(std::uint64_t bytes) const override {
-    void* memory = nullptr;
-    TRY_OK(ok(hip_.hostMalloc(&memory, bytes, 0), "hipHostMalloc"));
-    return memory;
+  Result<void> pin(void* memory, std::uint64_t bytes) const override {
+    return ok(hip_.hostRegister(memory, bytes, kRegisterPortable), "hipHostRegister");
   }
-  void releaseHost(void* memory) const override { (void)hip_.hostFree(memory); }
+  void unpin(void* memory) const override { (void)hip_.hostUnregister(memory); }
   Result<void> copy(void* to, const void* from, std::uint64_t bytes, CopyKind kind,
                     StreamHandle stream) const override {
     const auto direction = kind == CopyKind::HostToDevice   ? kCopyHostToDevice

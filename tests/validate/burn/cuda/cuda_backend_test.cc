@@ -2,12 +2,19 @@
 // The CUDA back end's host logic over a CUDA runtime of the tests: layouts, formats, handles,
 // faults. No GPU is needed, and none is proven.
 #include "tests/fakes/cuda/fake_cuda.h"
+#include "tests/fakes/gpu/narrow_floats.h"
 #include "tests/paths.h"
 #include "validate/burn/backends.h"
 #include "validate/burn/self_test.h"
 
+#include <cuda_fp8.h>
+#include <cuda_runtime_api.h>
+#if CUDART_VERSION >= 12080
+#include <cuda_fp4.h>
+#endif
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 extern "C" void muster_burn_open_cuda(muster::burn::Devices& devices, muster::Result<void>& answer);
@@ -169,6 +176,29 @@ TEST(CudaPeers, copiesGoToEveryOtherGpu) {
   for (const auto& route : devices[1]->routes())
     EXPECT_EQ(devices[1]->copy(route, 1 << 16, 1)->bad_blocks, 0u) << route;
   EXPECT_FALSE(devices[1]->copy("to the moon", 1 << 16, 1));
+}
+
+/// What the tests decode by, and with it all that is encoded, against an implementation of others.
+TEST(CudaFormats, theDecodersOfTheTestsAgreeWithNvidiasHeaders) {
+  const auto same = [](double ours, float theirs) {
+    return std::isnan(ours) ? std::isnan(theirs) : ours == static_cast<double>(theirs);
+  };
+  for (unsigned bits = 0; bits < 256; ++bits) {
+    __nv_fp8_e4m3 e4m3;
+    __nv_fp8_e5m2 e5m2;
+    e4m3.__x = e5m2.__x = static_cast<unsigned char>(bits);
+    EXPECT_TRUE(same(test::narrow::e4m3(bits), static_cast<float>(e4m3))) << bits;
+    EXPECT_TRUE(same(test::narrow::e5m2(bits), static_cast<float>(e5m2))) << bits;
+#if CUDART_VERSION >= 12080
+    __nv_fp8_e8m0 e8m0;
+    e8m0.__x = static_cast<unsigned char>(bits);
+    EXPECT_TRUE(same(test::narrow::e8m0(bits), static_cast<float>(e8m0))) << bits;
+    if (bits >= 16) continue;
+    __nv_fp4_e2m1 e2m1;
+    e2m1.__x = static_cast<unsigned char>(bits);
+    EXPECT_TRUE(same(test::narrow::e2m1(bits), static_cast<float>(e2m1))) << bits;
+#endif
+  }
 }
 
 TEST(CudaBackEndFile, loadsAndSaysWhetherThereIsAGpu) {

@@ -175,6 +175,21 @@ TEST_F(HipBackEnd, theKernelSaysWhatTheBoardDraws) {
   EXPECT_FALSE(seen.throttle_thermal_ns) << "no gpu_metrics: not known, not zero";
 }
 
+/// The kernel is asked where the page lies: this host's only node, or the nearest of several.
+TEST_F(Hip, theHostsEndOfACopyLiesOnTheMemoryNodeOfItsGpu) {
+  for (const char* named : {"0\n", "-1\n", "900\n"}) {
+    write(folder_.path() / "0000:a0:00.0/numa_node", named);
+    auto devices = hip::openHip();
+    ASSERT_TRUE(devices) << devices.error().str();
+    for (const char* route : {"host to device", "device to host"}) {
+      const auto round = devices->front()->copy(route, 1 << 20, 3);
+      ASSERT_TRUE(round) << round.error().str();
+      EXPECT_EQ(round->bad_blocks, 0u) << "a node that is not there is no reason to copy nothing";
+      if (std::string_view(named) == "0\n" && round->host_node) EXPECT_EQ(*round->host_node, 0);
+    }
+  }
+}
+
 TEST_F(Hip, copiesGoToEveryOtherGpu) {
   fakeHip().gpus = 3;
   auto devices = hip::openHip();
