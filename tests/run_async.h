@@ -35,8 +35,9 @@ Result<T> runAsync(Async<T> work, std::chrono::seconds limit = std::chrono::seco
 /// A folder that disappears with the test.
 class TempFolder {
  public:
-  TempFolder() {
-    auto pattern = (std::filesystem::temp_directory_path() / "muster-test-XXXXXX").string();
+  explicit TempFolder(
+      const std::filesystem::path& beneath = std::filesystem::temp_directory_path()) {
+    auto pattern = (beneath / "muster-test-XXXXXX").string();
     if (!::mkdtemp(pattern.data())) std::abort();
     path_ = pattern;
   }

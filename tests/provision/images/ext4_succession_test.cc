@@ -117,7 +117,9 @@ class Ext4Succession : public testing::Test {
     return text;
   }
 
-  test::TempFolder folder_;
+  /// Not in memory, where /tmp may be: tmpfs lists extended attributes in another order, and tar
+  /// keeps that.
+  test::TempFolder folder_{"/var/tmp"};
   std::mt19937 random_{[] {
     const char* seed = std::getenv("MUSTER_TEST_SEED");
     return static_cast<std::mt19937::result_type>(seed != nullptr ? std::atoi(seed) : 20240607);
