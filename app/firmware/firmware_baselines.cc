@@ -74,7 +74,7 @@ Result<void> requireNobodyAsked(const inventory::Cluster& cluster, const lifecyc
     plan.actions.push_back(std::move(action));
     impact.reset.push_back(subject.node());
     const auto pool = facts.value(subject, FacetName(std::string(lifecycle::kPoolFacet)));
-    if (!pool || lifecycle::mayTakeJobs(*pool)) impact.taken_out.push_back(subject.node());
+    if (!pool || lifecycle::mayTakeJobs(pool)) impact.taken_out.push_back(subject.node());
   }
   impact.actions = impact.subjects = plan.actions.size();
   return requireNoApprovals(cluster, plan, impact, SystemClock().now());

@@ -154,7 +154,7 @@ Result<std::vector<std::string>> leaveRetry(const RunWork& work, const Run& run)
     const auto text = fmt::format(
         "run {} has not begun to install its firmware: what failed there stays blocked", run.id);
     TRY_OK(note(work, subject, text));
-    out.push_back(node + ": " + text);
+    out.push_back(fmt::format("{}: {}", node, text));
   }
   return out;
 }
