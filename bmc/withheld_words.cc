@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bmc/withheld_words.h"
 
-#include "base/io/http.h"
-#include "base/json_output.h"
+#include "bmc/spelled_secret.h"
 
 #include <nlohmann/json.hpp>
 
@@ -16,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxSpellings = 32;  ///< of two passwords, and of the tokens since
+constexpr std::size_t kMaxSpellings = 64;  ///< of two passwords, and of the tokens since
 constexpr std::string_view kCut = "(withheld)";
 constexpr std::string_view kWhole = "(withheld: its words hold a secret)";
 
@@ -35,24 +34,25 @@ bool has(std::span<const std::string_view> names, std::string_view name) {
 bool isOfWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
 bool standsAsWord(std::string_view text, std::string_view word) {
-  for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
-    const auto end = at + word.size();
-    const bool begins = at == 0 || !isOfWord(text[at - 1]) || !isOfWord(word.front());
-    const bool ends = end == text.size() || !isOfWord(text[end]) || !isOfWord(word.back());
+  for (auto at = findSpelled(text, word); at; at = findSpelled(text, word, at->begin + 1)) {
+    const bool begins = at->begin == 0 || !isOfWord(text[at->begin - 1]) || !isOfWord(word.front());
+    const bool ends = at->end == text.size() || !isOfWord(text[at->end]) || !isOfWord(word.back());
     if (begins && ends) return true;
   }
   return false;
 }
 
 void cutOut(std::string& text, std::string_view secret) {
-  for (auto at = text.find(secret); at != std::string::npos;
-       at = text.find(secret, at + kCut.size()))
-    text.replace(at, secret.size(), kCut);
+  for (auto at = findSpelled(text, secret); at;
+       at = findSpelled(text, secret, at->begin + kCut.size()))
+    text.replace(at->begin, at->end - at->begin, kCut);
 }
 
-std::string inJson(const std::string& text) {
-  const auto quoted = jsonText(json(text));
-  return quoted.substr(1, quoted.size() - 2);
+/// Base64 without its padding, and in the alphabet of URLs (RFC 4648 5).
+std::string inUrlAlphabet(std::string base64) {
+  std::ranges::replace(base64, '+', '-');
+  std::ranges::replace(base64, '/', '_');
+  return base64;
 }
 
 }  // namespace
@@ -65,16 +65,17 @@ void WithheldWords::keep(std::string spelling) {
   spellings_.push_back(std::move(kept));
 }
 
-void WithheldWords::add(const Secret& password) {
-  keep(password.reveal());
-  keep(inJson(password.reveal()));
-  keep(io::percentEncode(password.reveal()));
-}
+void WithheldWords::add(const Secret& password) { keep(password.reveal()); }
 
 void WithheldWords::addToken(std::string_view token) {
   const auto blank = token.find(' ');
   const auto secret = blank == std::string_view::npos ? token : token.substr(blank + 1);
-  if (secret.size() >= kLeastCutBytes) keep(std::string(secret));
+  if (secret.size() < kLeastCutBytes) return;
+  const auto bare = secret.substr(0, secret.find_last_not_of('=') + 1);
+  for (const auto each : {secret, bare}) {
+    keep(inUrlAlphabet(std::string(each)));
+    keep(std::string(each));
+  }
 }
 
 std::string WithheldWords::without(std::string text) const {

@@ -24,10 +24,10 @@ inline constexpr std::size_t kLeastCutBytes = 8;
 
 class WithheldWords {
  public:
-  /// A password. Every spelling in which it is sent is withheld: as it is, in JSON, in a URL.
+  /// A password, in every spelling that spelled_secret.h knows.
   void add(const Secret& password);
-  /// A session's token, or "Basic …" (basic_authentication.h). One of fewer than kLeastCutBytes is
-  /// no secret.
+  /// A session's token, or "Basic …" (basic_authentication.h), with padding or without, in either
+  /// alphabet. One of fewer than kLeastCutBytes is no secret.
   void addToken(std::string_view token);
 
   /// The text without what was added.

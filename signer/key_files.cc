@@ -130,11 +130,12 @@ namespace {
 Result<void> requirePrivate(const fs::path& file) {
   struct stat status{};
   if (::lstat(file.c_str(), &status) != 0) return {};  // reading it says what is wrong
-  if (!S_ISREG(status.st_mode))
+  if (S_ISLNK(status.st_mode))
     return fail(ErrorCode::Denied,
-                fmt::format("{} is a link, or no regular file: a private key is a file of its own. "
-                            "Look at where it leads (ls -l {}), and put the key itself there",
+                fmt::format("{} is a link: a private key is a file of its own. Look at where it "
+                            "leads (ls -l {}), and put the key itself there",
                             file.string(), file.string()));
+  if (!S_ISREG(status.st_mode)) return {};  // reading it says what it is
   if ((status.st_mode & kOfOthers) == 0) return {};
   return fail(ErrorCode::Denied,
               fmt::format("{} has mode {:04o}: other users could read the private key, and sign as "

@@ -19,12 +19,14 @@ RedfishSession::Options trimmed(RedfishSession::Options options) {
   return options;
 }
 
-/// Whoever reads it: what was read is withheld from the BMC's words.
-std::function<Result<Secret>()> noting(std::function<Result<Secret>()> read,
+/// Whoever reads it: what was read is withheld from the BMC's words, also as Basic would send it: a
+/// service with sessions may write a login down that way.
+std::function<Result<Secret>()> noting(std::function<Result<Secret>()> read, std::string username,
                                        WithheldWords& withheld) {
   if (!read) return read;
-  return [read = std::move(read), &withheld]() -> Result<Secret> {
+  return [read = std::move(read), username = std::move(username), &withheld]() -> Result<Secret> {
     TRY(secret, read());
+    withheld.addToken(basicToken(username, secret.reveal()));
     withheld.add(secret);
     return std::move(secret);
   };
@@ -42,10 +44,11 @@ RedfishSession::RedfishSession(Options options, lifecycle::Store& store, Clock& 
              journal ? *journal : *own_journal_, std::move(make_client)),
       connections_(options_.base_url, {options_.requests, options_.uploads, options_.rank}, clock,
                    trust_),
-      login_(options_.base_url,
-             {options_.username, noting(options_.password, connections_.withheld()),
-              noting(options_.next_password, connections_.withheld())},
-             memory_, journal ? *journal : *own_journal_, clock, connections_) {}
+      login_(
+          options_.base_url,
+          {options_.username, noting(options_.password, options_.username, connections_.withheld()),
+           noting(options_.next_password, options_.username, connections_.withheld())},
+          memory_, journal ? *journal : *own_journal_, clock, connections_) {}
 
 Async<RedfishReply> RedfishSession::get(std::string path, std::chrono::milliseconds timeout,
                                         Busy busy) {

@@ -54,8 +54,12 @@ class EchoingBmc : public testing::Test {
 };
 
 TEST_F(EchoingBmc, anErrorComesWithoutThePasswordInAnyOfItsSpellings) {
-  for (const std::string& spelling : {std::string(kPassword), std::string("Ra\\\"ck%7 of hall-2"),
-                                      std::string("Ra%22ck%257%20of%20hall-2")}) {
+  for (const std::string& spelling :
+       {std::string(kPassword), std::string("Ra\\\"ck%7 of hall-2"),
+        std::string("Ra%22ck%257%20of%20hall-2"), std::string("%52a%22ck%257%20of%20hall%2d2"),
+        std::string("Ra&quot;ck%7 of hall-2"), std::string("Ra&#34;ck%7 of hall&#x2d;2"),
+        std::string("Ra\\u0022ck%7 of hall-2"),
+        std::string("\\u0052a\\u0022ck\\u00257 of hall\\u002D2")}) {
     const auto why = errorAfter(error("cannot parse Password=" + spelling + ", sorry"));
     EXPECT_THAT(why, Not(HasSubstr("hall-2"))) << spelling;
     EXPECT_THAT(why, HasSubstr("cannot parse Password=(withheld), sorry")) << spelling;
@@ -79,6 +83,20 @@ TEST_F(EchoingBmc, anErrorComesWithoutTheBasicHeader) {
   const auto why = errorAfter(error("bad header Authorization: " + header));
   EXPECT_THAT(why, Not(HasSubstr(header.substr(header.find(' ') + 1))));
   EXPECT_THAT(why, HasSubstr("Authorization: Basic (withheld)"));
+}
+
+TEST_F(EchoingBmc, withSessionsAnErrorComesWithoutTheBasicHeaderToo) {
+  status = 200;
+  said = {{"Id", "1"}};
+  ASSERT_TRUE(loop.run(session->get("/redfish/v1/Systems/1")));  // logs in
+  status = 400;
+  auto credentials = basicToken("admin", kPassword);
+  credentials.erase(0, credentials.find(' ') + 1);
+  auto bare = credentials;
+  while (bare.ends_with('=')) bare.pop_back();
+  for (const auto& said_as : {credentials, bare})
+    EXPECT_THAT(errorAfter(error("login of " + said_as + " refused")),
+                HasSubstr("login of (withheld) refused"));
 }
 
 TEST_F(EchoingBmc, aTaskAndALogEntryComeWithoutThePassword) {
@@ -135,6 +153,8 @@ TEST(WithheldWords, ofAShortSecretNoWordIsLeftThatHoldsIt) {
   withheld.add(Secret("right"));
   EXPECT_EQ(withheld.without("Password right is too short"), "(withheld: its words hold a secret)");
   EXPECT_EQ(withheld.without("the user has no rights"), "the user has no rights");
+  EXPECT_EQ(withheld.without("pw=%72ight&x=1"), "(withheld: its words hold a secret)");
+  EXPECT_EQ(withheld.without("no &#114;ights"), "no &#114;ights");
   json path = {{"error", {{"MessageArgs", {"/redfish/v1/right/1"}}}}};
   withheld.takeOutOf(path, true);
   EXPECT_EQ(path["error"]["MessageArgs"][0], "/redfish/v1/right/1") << "it is followed";

@@ -23,7 +23,8 @@ std::optional<int> numberAt(std::string_view text) {
   return out;
 }
 
-/// "Channel 00/0 : 0[0] -> 1[1] [send] via NET/IB/3(2)/GDRDMA", "… via P2P/CUMEM/read".
+/// "Channel 00/0 : 0[0] -> 1[1] [send] via NET/IB/3(2)/GDRDMA", "… via P2P/CUMEM/read". Other lines
+/// have no arrow before a "via".
 void readChannel(std::string_view line, NcclChannels& out) {
   const auto via = line.find(kVia);
   if (via == std::string_view::npos || line.find("->") > via) return;
@@ -66,10 +67,10 @@ NcclChannels readNcclChannels(std::string_view text) {
     const auto info = line.find(kInfo);
     if (info == std::string_view::npos) continue;
     line.remove_prefix(info + kInfo.size());
-    if (line.starts_with("Channel ") || line.starts_with("Ring ") || line.starts_with("Tree "))
-      readChannel(line, out);
-    else if (line.starts_with(kDevicesBegin))
+    if (line.starts_with(kDevicesBegin))
       readDevices(line.substr(kDevicesBegin.size()), out);
+    else
+      readChannel(line, out);
   }
   return out;
 }
