@@ -18,6 +18,8 @@ namespace muster::provision {
 namespace {
 
 constexpr std::chrono::minutes kBootstrapLimit{30};
+/// Where each package's scripts run by emulation, ten to twenty times slower.
+constexpr std::chrono::hours kEmulatedBootstrapLimit{4};
 constexpr std::size_t kMaxHandlerBytes = 4096;
 
 /// Package names, and "name=version" pins. Anything else could be an option or an apt pattern.
@@ -163,7 +165,8 @@ Result<void> installAptSystem(AptSystem system) {
                   "--aptopt=APT::Install-Recommends \"false\"",
                   "--dpkgopt=" + (system.recipes / "dpkg.cfg").string(),
                   fmt::format("--include={}", fmt::join(system.packages, ","))};
-  if (system.architecture != kBuiltFor)
+  const bool is_foreign = system.architecture != kBuiltFor;
+  if (is_foreign)
     command.args.push_back(std::string("--architectures=") + traitsOf(system.architecture).name);
   // Unpacked alone, even what every system has must be named.
   if (system.unpack_only) command.args.emplace_back("--include=?essential");
@@ -178,7 +181,8 @@ Result<void> installAptSystem(AptSystem system) {
   command.env["SOURCE_DATE_EPOCH"] = std::to_string(
       kImageEpochSeconds);  // initrd, caches, days of passwords: the packages' own scripts heed it
   command.env["TMPDIR"] = system.out.string();
-  command.timeout = kBootstrapLimit;
+  const bool is_emulated = is_foreign && !system.unpack_only;
+  command.timeout = is_emulated ? kEmulatedBootstrapLimit : kBootstrapLimit;
   auto done = io::runChecked(command);
   if (!done) return fail(std::move(done).error().within("building a system of " + system.suite));
   return {};
