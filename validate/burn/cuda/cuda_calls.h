@@ -28,6 +28,8 @@ class CudaCalls : public Base {
           fmt::format(
               "CUDA sees no GPU: {}; is the NVIDIA driver loaded, and not older than this toolkit?",
               cudaGetErrorString(code)));
+    if (count < 1)
+      return fail(ErrorCode::NotFound, "CUDA sees no GPU: is CUDA_VISIBLE_DEVICES empty?");
     return count;
   }
 
