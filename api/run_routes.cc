@@ -18,7 +18,6 @@ using lifecycle::Run;
 
 constexpr std::int64_t kDefaultRuns = 100, kMaxRuns = 1'000;
 constexpr std::int64_t kEventsLimit = 200, kMaxEvents = 5'000;
-constexpr std::int64_t kAnySequence = std::int64_t{1} << 53;
 const Field kId{"id", Kind::Text, "A run", true};
 const Field kPlanHash{"plan_hash", Kind::Text,
                       "The plan that is meant: Run's own, or its first digits, eight at least",
