@@ -32,7 +32,7 @@ std::expected<void, Problem> require(const Call& call, Verb verb, std::string_vi
 }
 
 /// What each member of the order belongs to.
-constexpr std::array<std::pair<std::string_view, lifecycle::RunKind>, 15> kMembers{
+constexpr std::array<std::pair<std::string_view, lifecycle::RunKind>, 16> kMembers{
     {{"disks", lifecycle::RunKind::Erase},
      {"reason", lifecycle::RunKind::Erase},
      {"confirm_node", lifecycle::RunKind::Erase},
@@ -47,7 +47,8 @@ constexpr std::array<std::pair<std::string_view, lifecycle::RunKind>, 15> kMembe
      {"synchronized_load", lifecycle::RunKind::Validate},
      {"engine", lifecycle::RunKind::Isolate},
      {"min_gbps", lifecycle::RunKind::Isolate},
-     {"seed", lifecycle::RunKind::Isolate}}};
+     {"seed", lifecycle::RunKind::Isolate},
+     {"until", lifecycle::RunKind::Isolate}}};
 
 /// Whether whoever may ask for runs may ask for this kind, in this way.
 std::expected<void, Problem> mayAskFor(lifecycle::RunKind kind, const Call& call) {
@@ -139,7 +140,8 @@ std::expected<lifecycle::Run, Problem> submitRun(SiteReader& reader, const Call&
   }
   if (kind == lifecycle::RunKind::Isolate)
     request.isolate = {call.text("engine"), call.number("min_gbps"),
-                       static_cast<std::uint64_t>(call.integer("seed", 0))};
+                       static_cast<std::uint64_t>(call.integer("seed", 0)),
+                       call.text("until") == "cleared" ? "" : call.text("until")};
   TRY(store, app::openRunStore(reader.options()));
   TRY(made, app::submitRun(*store, request, runActorOf(call), reader.now()));
   return std::move(made);

@@ -170,6 +170,9 @@ void addRunRoutes(std::vector<ApiRoute>& routes) {
         1'000'000},
        {"seed", Kind::Integer, "Of isolate: plan the rounds of this number again", false, 1,
         kAnySequence},
+       {"until", Kind::Text,
+        "Of isolate: cleared (39 rounds), or good (16 rounds: nobody is cleared); default: "
+        "cleared"},
        {"nodes", Kind::Hostlist, "These only; default: all. Of erase: one"},
        {"confirm", Kind::Boolean, "Wait for its author's yes when the plan is known"},
        {"after_restart", Kind::Text, "continue or pause"},

@@ -367,9 +367,16 @@ TEST_P(SiteClientContract, runsOfEachKindAreAskedFor) {
   ASSERT_TRUE(fifth) << fifth.error().str();
   EXPECT_EQ(site().run(fifth->id)->kind, lifecycle::RunKind::Isolate);
   EXPECT_EQ(site().run(fifth->id)->isolate, between.isolate);
+  between.isolate.until = "good";
+  const auto sixth = site().submitRun(between);
+  ASSERT_TRUE(sixth) << sixth.error().str();
+  EXPECT_EQ(site().run(sixth->id)->isolate, between.isolate);
+  between.isolate.until = "soon";
+  EXPECT_EQ(codeOf(site().submitRun(between)), ErrorCode::InvalidInput);
+  between.isolate.until.clear();
   between.isolate.engine = "mpi";
   EXPECT_EQ(codeOf(site().submitRun(between)), ErrorCode::InvalidInput);
-  EXPECT_THAT(*site().runs({}), SizeIs(5));
+  EXPECT_THAT(*site().runs({}), SizeIs(6));
   EXPECT_THAT(*site().runs({.kind = lifecycle::RunKind::Rollout}), SizeIs(1));
 }
 
