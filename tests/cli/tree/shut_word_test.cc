@@ -12,11 +12,11 @@
 namespace muster::cli {
 namespace {
 
-/// Of a host where /root is shut, /etc may be read, and /tmp written; nothing else is there.
+/// Of a host where /shut is shut, /etc may be read, and /tmp written; nothing else is there.
 int accessOf(const std::filesystem::path& path, int) {
   const std::map<std::string, int> known{
-      {"/root/ca.crt", EACCES}, {"/root/out", EACCES}, {"/etc/ca.crt", 0},
-      {"/etc", EACCES},         {"/tmp", 0},           {"/root", EACCES}};
+      {"/shut/ca.crt", EACCES}, {"/shut/out", EACCES}, {"/etc/ca.crt", 0},
+      {"/etc", EACCES},         {"/tmp", 0},           {"/shut", EACCES}};
   const auto found = known.find(path.string());
   return found == known.end() ? ENOENT : found->second;
 }
@@ -29,10 +29,10 @@ std::string shut(std::vector<std::string> words) {
 }
 
 TEST(ShutWord, isAFileThatThereIsAndThatMayNotBeRead) {
-  EXPECT_EQ(shut({"status", "--server-ca", "/root/ca.crt"}), "/root/ca.crt");
-  EXPECT_EQ(shut({"status", "--server-ca=/root/ca.crt"}), "--server-ca=/root/ca.crt");
+  EXPECT_EQ(shut({"status", "--server-ca", "/shut/ca.crt"}), "/shut/ca.crt");
+  EXPECT_EQ(shut({"status", "--server-ca=/shut/ca.crt"}), "--server-ca=/shut/ca.crt");
   EXPECT_EQ(shut({"status", "--server-ca", "/etc/ca.crt"}), "");
-  EXPECT_EQ(shut({"image", "import", "/root/ca.crt"}), "/root/ca.crt");
+  EXPECT_EQ(shut({"image", "import", "/shut/ca.crt"}), "/shut/ca.crt");
 }
 
 TEST(ShutWord, isAFileThatMayNotBeMade) {
