@@ -165,6 +165,7 @@ class AccessParser {
   using Words = std::vector<std::string>;
   void row(const Words& words);
   void say(const std::string& what);
+  std::string where() const { return fmt::format("{}:{}:1", file_, line_); }
   void closeCertificates();
   void closeOidc();
   void closeFromHere();
@@ -204,7 +205,7 @@ Result<void> readUser(const std::vector<std::string>& words, AccessRow& row) {
 }  // namespace
 
 void AccessParser::say(const std::string& what) {
-  wrong_ = fmt::format("{}:{}:1: {}", file_, line_, what);
+  wrong_ = fmt::format("{}: {}", where(), what);
   out_.problems_.push_back(wrong_);
 }
 
@@ -262,6 +263,7 @@ void AccessParser::row(const Words& words) {
 
 void AccessParser::user(const Words& words) {
   AccessRow row;
+  row.where = where();
   row.is_group = words[0].ends_with("group");
   if (const auto read = readUser(words, row); !read) {
     say(read.error().text());
@@ -290,6 +292,7 @@ void AccessParser::file(const Words& words, std::filesystem::path& into) {
 void AccessParser::certificate(const Words& words) {
   has_certificates_ = true;
   CertificateRow row;
+  row.where = where();
   if (const auto read = readCertificate(words, row); !read) {
     say(read.error().text());
     row.wrong = wrong_;
@@ -466,6 +469,16 @@ Result<AccessTable> AccessTable::read(const std::filesystem::path& file) {
   TRY(text, io::readFile(file, kMaxFileBytes));
   return parse(text, file.string(), LastRow::MustEnd);
 }
+
+bool isKnownUser(const std::string& name) {
+  if (numberOf(name)) return true;
+  passwd entry{};
+  passwd* found = nullptr;
+  std::vector<char> buffer(kLookupBytes);
+  return ::getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) == 0 && found;
+}
+
+bool isKnownGroup(const std::string& name) { return groupIdOf(name).has_value(); }
 
 Result<std::string> readTrustedFile(const std::filesystem::path& file, bool is_secret) {
   struct stat found{};

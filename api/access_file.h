@@ -46,6 +46,7 @@ struct AccessRow {
   Scope scope;
   std::string wrong = {};  ///< where, and what; then whom it fits is refused with that, and without
                            ///< `who` it may fit anybody. Empty: it is right
+  std::string where = {};  ///< "file:line:1"
 };
 
 /// All of them must be in the certificate.
@@ -54,6 +55,7 @@ struct CertificateRow {
   Role role = Role::Viewer;
   Scope scope;
   std::string wrong = {};  ///< as AccessRow's; it fits by the conditions that could be read
+  std::string where = {};  ///< "file:line:1"
 };
 
 /// A provider of OpenID Connect.
@@ -103,6 +105,8 @@ class AccessTable {
   const std::string& oidcClosed() const { return oidc_closed_; }
 
   const std::vector<AccessRow>& rows() const { return rows_; }
+  const std::vector<CertificateRow>& certificates() const { return certificates_; }
+  const std::vector<AccessRow>& oidcRows() const { return oidc_rows_; }
   const std::filesystem::path& clientCa() const { return client_ca_; }    ///< empty: none
   const std::filesystem::path& clientCrl() const { return client_crl_; }  ///< empty: none
   const std::optional<OidcSettings>& oidc() const { return oidc_; }
@@ -122,6 +126,10 @@ class AccessTable {
   std::vector<std::string> problems_;
   std::string certificates_closed_, oidc_closed_;
 };
+
+/// By this host's means, which may take a while; an id is known to nobody and counts as one.
+bool isKnownUser(const std::string& name);
+bool isKnownGroup(const std::string& name);
 
 /// A file beside the access file that decides who comes in. Errors: NotFound, Denied (others than
 /// root and this process's user may write it; with `is_secret`: or read it), Unavailable

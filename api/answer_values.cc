@@ -337,6 +337,8 @@ Result<lifecycle::Run> runFrom(const json& source) {
     out.isolate.engine = member.text("engine");
     out.isolate.min_gbps = member.number("min_gbps", 0);
     out.isolate.seed = member.unsignedNumber("seed", std::numeric_limits<std::uint64_t>::max());
+    out.isolate.until = member.text("until", kOptional);
+    if (out.isolate.until == "cleared") out.isolate.until.clear();  // the default, in one form
     if (const auto good = member.finish(); !good) read.take(good.error());
   }
   if (const auto* retry = read.field("firmware_retry", kOptional)) {

@@ -33,7 +33,7 @@ std::expected<Identity, Problem> identityOf(SiteReader& reader, const io::Server
   if (*known) return **known;
   return std::unexpected(unauthenticated(
       fmt::format("the user with uid {} is neither in {} nor a member of the group {}",
-                  request.peer->uid, kAccessFile, kViewerGroup)));
+                  request.peer->uid, reader.accessFile().string(), kViewerGroup)));
 }
 
 std::string actorOf(const Identity& who, const io::ServerRequest& request, const std::string& id) {

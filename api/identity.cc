@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/identity.h"
 
+#include "base/printable.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/profile.h"
 #include "inventory/parse/hostlist.h"
@@ -55,21 +56,39 @@ std::string_view toString(Way way) {
 
 namespace {
 
-/// Errors: InvalidInput (a name is empty: "pools=," would be a scope without a bound)
-Result<std::vector<std::string>> namesIn(const std::string& word, const std::string& value) {
+std::vector<std::string> namesIn(const std::string& value) {
   std::vector<std::string> out;
   for (std::size_t begin = 0; begin <= value.size();) {
     const auto end = std::min(value.find(',', begin), value.size());
     out.push_back(value.substr(begin, end - begin));
-    if (out.back().find_first_not_of(" \t") == std::string::npos)
-      return fail(ErrorCode::InvalidInput,
-                  fmt::format("\"{}\" has an empty name between its commas", word));
     begin = end + 1;
   }
   return out;
 }
 
+/// Files and commands separate names by commas: a name with one would be two of them.
+bool isNameOfScope(const std::string& name) {
+  return name.find_first_not_of(" \t") != std::string::npos &&
+         std::ranges::none_of(name,
+                              [](unsigned char c) { return c == ',' || c < ' ' || c == 0x7f; });
+}
+
 }  // namespace
+
+Result<void> checkScope(const Scope& scope) {
+  for (const auto& [kind, names] :
+       {std::pair("pools", &scope.pools), std::pair("racks", &scope.racks)})
+    for (const auto& name : *names)
+      if (!isNameOfScope(name))
+        return fail(ErrorCode::InvalidInput,
+                    fmt::format("\"{}\" is no name of {}: a name is not empty and has no comma; a "
+                                "scope with an empty name would be one without a bound",
+                                printable(name), kind));
+  if (scope.nodes.empty()) return {};
+  TRY(names, inventory::expandHostlist(scope.nodes));
+  (void)names;
+  return {};
+}
 
 Result<Scope> parseScope(const std::vector<std::string>& words) {
   Scope out;
@@ -85,16 +104,12 @@ Result<Scope> parseScope(const std::vector<std::string>& words) {
     if (!given.insert(key).second)
       return fail(ErrorCode::InvalidInput,
                   fmt::format("{}= is there twice; write all names into one", key));
-    if (key != "nodes") {
-      TRY(names, namesIn(word, value));
-      (key == "pools" ? out.pools : out.racks) = std::move(names);
-    }
-    if (key == "nodes") {
-      TRY(names, inventory::expandHostlist(value));
-      (void)names;
+    if (key == "nodes")
       out.nodes = value;
-    }
+    else
+      (key == "pools" ? out.pools : out.racks) = namesIn(value);
   }
+  TRY_OK(checkScope(out));
   return out;
 }
 

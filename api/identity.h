@@ -57,6 +57,10 @@ struct Identity {
   std::string token = {};    ///< its id; empty: they came without one
 };
 
+/// The one rule of a scope's words, whoever has written them. Errors: InvalidInput (a name that is
+/// empty or has a comma or a control character, no hostlist)
+Result<void> checkScope(const Scope& scope);
+
 /// "pools=a,b racks=r1 nodes=gpu[1-4]" as words, as files and commands write a scope.
 /// Errors: InvalidInput (no such word, no hostlist)
 Result<Scope> parseScope(const std::vector<std::string>& words);

@@ -23,7 +23,6 @@ using lifecycle::RolloutRecord;
 using lifecycle::Subject;
 
 constexpr std::int64_t kEventsLimit = 200, kMaxEvents = 5'000;
-constexpr std::int64_t kAnySequence = std::int64_t{1} << 53;  ///< what JSON's numbers hold exactly
 
 bool isSeverity(std::string_view word) {
   return std::ranges::any_of(

@@ -392,6 +392,7 @@ Result<Run> RemoteSite::submitRun(const app::RunRequest& request) {
     if (!request.isolate.engine.empty()) body["engine"] = request.isolate.engine;
     if (request.isolate.min_gbps > 0) body["min_gbps"] = request.isolate.min_gbps;
     if (request.isolate.seed > 0) body["seed"] = request.isolate.seed;
+    if (!request.isolate.until.empty()) body["until"] = request.isolate.until;
   }
   if (request.kind == lifecycle::RunKind::Validate) {
     if (!request.validate.gates.empty()) body["gates"] = request.validate.gates;

@@ -23,6 +23,8 @@ class SiteReader;
 
 inline constexpr std::string_view kBasePath = "/api/v1";
 inline constexpr std::size_t kMaxOrderBytes = 64u << 10;
+/// The largest number that JSON's numbers hold exactly: of a sequence, a cursor, a seed.
+inline constexpr std::int64_t kAnySequence = std::int64_t{1} << 53;
 
 enum class Kind { Text, Hostlist, Integer, Number, Boolean, Texts };
 

@@ -105,7 +105,8 @@ nlohmann::json runJson(const lifecycle::Run& run) {
   if (run.kind == lifecycle::RunKind::Isolate)
     out["isolate"] = {{"engine", run.isolate.engine},
                       {"min_gbps", run.isolate.min_gbps},
-                      {"seed", run.isolate.seed}};
+                      {"seed", run.isolate.seed},
+                      {"until", run.isolate.until.empty() ? "cleared" : run.isolate.until}};
   if (run.kind == lifecycle::RunKind::FirmwareRetry)
     out["firmware_retry"] = {{"reason", run.firmware_retry.reason}};
   if (run.kind == lifecycle::RunKind::ImageBuild)

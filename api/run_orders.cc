@@ -33,7 +33,7 @@ std::expected<void, Problem> require(const Call& call, Verb verb, std::string_vi
 }
 
 /// What each member of the order belongs to.
-constexpr std::array<std::pair<std::string_view, lifecycle::RunKind>, 18> kMembers{
+constexpr std::array<std::pair<std::string_view, lifecycle::RunKind>, 19> kMembers{
     {{"disks", lifecycle::RunKind::Erase},
      {"reason", lifecycle::RunKind::FirmwareRetry},
      {"reason", lifecycle::RunKind::Erase},
@@ -50,6 +50,7 @@ constexpr std::array<std::pair<std::string_view, lifecycle::RunKind>, 18> kMembe
      {"engine", lifecycle::RunKind::Isolate},
      {"min_gbps", lifecycle::RunKind::Isolate},
      {"seed", lifecycle::RunKind::Isolate},
+     {"until", lifecycle::RunKind::Isolate},
      {"image", lifecycle::RunKind::ImageBuild},
      {"over", lifecycle::RunKind::ImageBuild}}};
 
@@ -151,7 +152,8 @@ std::expected<lifecycle::Run, Problem> submitRun(SiteReader& reader, const Call&
     request.image_build = {call.text("image"), call.text("over")};
   if (kind == lifecycle::RunKind::Isolate)
     request.isolate = {call.text("engine"), call.number("min_gbps"),
-                       static_cast<std::uint64_t>(call.integer("seed", 0))};
+                       static_cast<std::uint64_t>(call.integer("seed", 0)),
+                       call.text("until") == "cleared" ? "" : call.text("until")};
   TRY(store, app::openRunStore(reader.options()));
   TRY(made, app::submitRun(*store, request, runActorOf(call), reader.now()));
   return std::move(made);

@@ -18,7 +18,6 @@ using lifecycle::Run;
 
 constexpr std::int64_t kDefaultRuns = 100, kMaxRuns = 1'000;
 constexpr std::int64_t kEventsLimit = 200, kMaxEvents = 5'000;
-constexpr std::int64_t kAnySequence = std::int64_t{1} << 53;
 const Field kId{"id", Kind::Text, "A run", true};
 const Field kPlanHash{"plan_hash", Kind::Text,
                       "The plan that is meant: Run's own, or its first digits, eight at least",
@@ -174,6 +173,9 @@ void addRunRoutes(std::vector<ApiRoute>& routes) {
         1'000'000},
        {"seed", Kind::Integer, "Of isolate: plan the rounds of this number again", false, 1,
         kAnySequence},
+       {"until", Kind::Text,
+        "Of isolate: cleared (39 rounds), or good (16 rounds: nobody is cleared); default: "
+        "cleared"},
        {"nodes", Kind::Hostlist, "These only; default: all. Of erase: one"},
        {"confirm", Kind::Boolean, "Wait for its author's yes when the plan is known"},
        {"after_restart", Kind::Text, "continue or pause"},

@@ -351,7 +351,8 @@ json run() {
   const auto rollout =
       object({{"id", kText}, {"back", kFlag}, {"driver", kText}, {"wipe_reason", kText}});
   const auto validate = object({{"gates", kTexts}, {"synchronized_load", kFlag}});
-  const auto isolate = object({{"engine", kText}, {"min_gbps", kNumber}, {"seed", kInteger}});
+  const auto isolate =
+      object({{"engine", kText}, {"min_gbps", kNumber}, {"seed", kInteger}, {"until", kText}});
   const auto firmware_retry = object({{"reason", kText}});
   const auto image_build = object({{"image", kText}, {"over", kText}});
   const auto stamp = object({{"state", kText}, {"reason", kText}, {"at", kTime}, {"by", kText}});

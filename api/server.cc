@@ -28,6 +28,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <set>
 #include <thread>
 
 namespace muster::api {
@@ -39,6 +40,7 @@ constexpr std::chrono::seconds kLookPeriod{1};  ///< at the store's tokens
 /// Between looks at them for tokens that are not known.
 constexpr std::chrono::milliseconds kExtraLookPeriod{100};
 constexpr std::chrono::hours kCertificateLife{24 * 365};
+constexpr std::size_t kMaxUnknownNames = 20;  ///< lines at once
 constexpr std::size_t kMaxConnections = 4'096;
 constexpr std::size_t kMaxConnectionsPerAddress = 2'048;  ///< or user: a page holds one for events
 constexpr std::size_t kMaxQueryBytes = 4u << 10;          ///< of a body that a GET need not have
@@ -77,8 +79,9 @@ struct ApiServer::State {
   std::unique_ptr<Logins> logins;
   std::vector<std::unique_ptr<io::HttpServer>> servers;
   std::uint16_t port = 0;
-  bool port_asks = false;     ///< for certificates
-  std::string token_trouble;  ///< as it was said last
+  bool port_asks = false;               ///< for certificates
+  std::string token_trouble;            ///< as it was said last
+  std::set<std::string> unknown_names;  ///< as they were said last
   Steady::time_point extra_look_at{};
   std::atomic<Steady::rep> answered_at{Steady::now().time_since_epoch().count()};
   std::thread thread;
@@ -86,6 +89,9 @@ struct ApiServer::State {
   Task<void> onReader(std::function<void(SiteReader&)> work);
   Task<void> refreshTokens();
   Task<void> refreshDoors();
+  Task<void> sayUnknownNames();
+  /// To the log, and to who has started the server.
+  void notice(const std::string& text) const;
   void useDoors(std::shared_ptr<Doors> changed);
   Task<void> lookAtTokens();
   Task<void> lookForToken(io::ServerRequest head);
@@ -115,6 +121,11 @@ Task<void> ApiServer::State::onReader(std::function<void(SiteReader&)> work) {
   (void)co_await offload<bool>(readers, std::move(job));
 }
 
+void ApiServer::State::notice(const std::string& text) const {
+  logWarning("api", "{}", text);
+  if (api.notice) api.notice(text);
+}
+
 Task<void> ApiServer::State::refreshDoors() {
   auto found = std::make_shared<std::shared_ptr<Doors>>();
   std::function<void(SiteReader&)> look = [found](SiteReader& site) {
@@ -127,17 +138,36 @@ Task<void> ApiServer::State::refreshDoors() {
 void ApiServer::State::useDoors(std::shared_ptr<Doors> changed) {
   const bool was_wrong = doors && !doors->problems().empty();
   doors = std::move(changed);
-  const auto say = [this](const std::string& text) {
-    logWarning("api", "{}", text);
-    if (api.notice) api.notice(text);
-  };
   for (const auto& problem : doors->problems())
-    say("whom it lets in: " + problem + "; whom that may be about is refused");
-  if (was_wrong && doors->problems().empty()) say("whom it lets in: the access file is right now");
+    notice("whom it lets in: " + problem + "; whom that may be about is refused");
+  if (was_wrong && doors->problems().empty())
+    notice("whom it lets in: the access file is right now");
   if (doors->asksForCertificates() && port != 0 && !port_asks)
     logWarning("api",
                "the access file names an authority of clients now; the HTTPS port asks for "
                "certificates when muster server is started anew");
+}
+
+/// Each once for as long as it is so.
+Task<void> ApiServer::State::sayUnknownNames() {
+  auto found = std::make_shared<std::optional<std::vector<std::string>>>();
+  std::function<void(SiteReader&)> look = [found](SiteReader& site) {
+    *found = site.changedUnknownNames();
+  };
+  co_await onReader(std::move(look));
+  if (!*found) co_return;
+  std::size_t said = 0, unsaid = 0;
+  for (const auto& line : **found) {
+    if (unknown_names.contains(line)) continue;
+    if (said >= kMaxUnknownNames) {
+      ++unsaid;
+      continue;
+    }
+    ++said;
+    notice("whom it lets in: " + line);
+  }
+  if (unsaid > 0) notice(fmt::format("whom it lets in: {} further names that nobody has", unsaid));
+  unknown_names = {(*found)->begin(), (*found)->end()};
 }
 
 Task<void> ApiServer::State::refreshTokens() {
@@ -160,6 +190,7 @@ Task<void> ApiServer::State::lookAtTokens() {
   while (true) {
     co_await refreshTokens();
     co_await refreshDoors();
+    co_await sayUnknownNames();
     answered_at = Steady::now().time_since_epoch().count();
     timer.expires_after(kLookPeriod);
     co_await timer.async_wait(asio::use_awaitable);
@@ -384,6 +415,18 @@ Result<ListenEndpoint> listenEndpoint(std::string_view text) {
 
 }  // namespace
 
+namespace {
+
+/// Whether this host has the address now; what is no plain IPv4 address is not looked for.
+bool isHere(const std::string& address) {
+  const auto wanted = Ipv4::parse(address);
+  if (!wanted || wanted->value() == 0 || address.starts_with("127.")) return true;
+  return std::ranges::any_of(app::addressesOfHost(),
+                             [&address](const auto& own) { return own.str() == address; });
+}
+
+}  // namespace
+
 Result<void> ApiServer::State::listenOnSocket() {
   auto server = serverOptions();
   server.unix_socket = io::UnixSocketOptions{api.socket, kSocketMode, std::nullopt};
@@ -411,6 +454,12 @@ Result<void> ApiServer::State::listenOnPort() {
   started->addRoutes(ioRoutes());
   port = started->port();
   servers.push_back(std::move(started));
+  // Where hosts may bind what they have not (net.ipv4.ip_nonlocal_bind) nobody else says it.
+  if (!isHere(endpoint.address))
+    notice(
+        fmt::format("no interface of this host has {}: nobody reaches the HTTPS port until one "
+                    "has (ip -br address)",
+                    endpoint.address));
   return {};
 }
 

@@ -2,6 +2,7 @@
 #include "api/site_reader.h"
 
 #include "api/answers.h"
+#include "api/unknown_names.h"
 #include "app/site/effective_cluster.h"
 #include "base/json_output.h"
 #include "base/log.h"
@@ -13,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace muster::api {
@@ -191,6 +193,24 @@ std::shared_ptr<Doors> SiteReader::changedDoors() {
   door_files_ = out->files();
   doors_mark_ = out->mark();
   access_problems_ = out->problems();
+  return out;
+}
+
+std::optional<std::vector<std::string>> SiteReader::changedUnknownNames() {
+  if (!tokens_text_) return std::nullopt;
+  // Before the inventory is read: one that cannot be is not tried again each time.
+  auto mark =
+      fmt::format("{}\n{}\n{}", doors_mark_, muster::toString(in_use_since_), *tokens_text_);
+  if (mark == names_mark_) return std::nullopt;
+  names_mark_ = std::move(mark);
+  const auto open = session();
+  if (!open) return std::nullopt;
+  const auto table = AccessTable::read(access_file_);
+  const auto tokens = tokensFromText(*tokens_text_);
+  std::vector<std::string> out;
+  if (table) out = unknownInAccess(*table, (*open)->cluster());
+  if (tokens)
+    std::ranges::move(unknownInTokens(*tokens, (*open)->cluster(), now()), std::back_inserter(out));
   return out;
 }
 

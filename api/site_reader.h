@@ -66,6 +66,7 @@ class SiteReader {
   /// use.
   void reload() { reload_ = true; }
 
+  const std::filesystem::path& accessFile() const { return access_file_; }
   /// Errors: Denied (the access file cannot be trusted), InvalidInput (a row that may be about them
   /// is wrong)
   Result<std::optional<Identity>> identify(const io::PeerCredentials& peer);
@@ -79,6 +80,9 @@ class SiteReader {
   Result<std::shared_ptr<const TokenTable>> changedTokens();
   /// As the access file and the files that it names are now; null: as they were at the last call.
   std::shared_ptr<Doors> changedDoors();
+  /// What access file and tokens name and nobody has (unknown_names.h), a line each; nullopt: they,
+  /// and the inventory, are as at the last call, or no inventory has been read yet.
+  std::optional<std::vector<std::string>> changedUnknownNames();
   /// What is wrong with the access file and the files that it names, as it was read last.
   const std::vector<std::string>& accessProblems() const { return access_problems_; }
 
@@ -117,6 +121,7 @@ class SiteReader {
   std::vector<std::filesystem::path> door_files_;
   std::string doors_mark_;  ///< of those files, as they were
   std::vector<std::string> access_problems_;
+  std::string names_mark_;  ///< of what changedUnknownNames has looked at
 };
 
 }  // namespace muster::api

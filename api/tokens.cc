@@ -181,11 +181,7 @@ Result<CreatedToken> Tokens::create(const TokenRequest& request, const TokenIssu
                 fmt::format("the owner of a token is a person's user name, of 1 to {} letters, "
                             "digits, '.', '_' and '-'",
                             kMaxNameBytes));
-  for (const auto* words : {&request.scope.pools, &request.scope.racks})
-    for (const auto& word : *words)
-      if (word.find_first_not_of(' ') == std::string::npos)
-        return fail(ErrorCode::InvalidInput,
-                    "a scope names pools and racks; an empty name is of none");
+  TRY_OK(checkScope(request.scope));
   CreatedToken out;
   out.secret = std::string(kTokenPrefix) + io::randomToken(kSecretBytes);
   out.token = {io::toHex(io::randomBytes(kIdBytes)),

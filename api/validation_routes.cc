@@ -17,7 +17,6 @@ using lifecycle::Run;
 using lifecycle::RunKind;
 
 constexpr std::int64_t kDefaultRuns = 100, kMaxRuns = 1'000;
-constexpr std::int64_t kAnySequence = std::int64_t{1} << 53;
 const Field kId{"id", Kind::Text, "A run of kind validate", true};
 
 /// Of the whole site also those that cannot be read, or whose nodes have left the inventory.

@@ -13,6 +13,7 @@
 #include "cli/arguments/command_line.h"
 #include "cli/exit_code.h"
 #include "cli/tree/command_tree.h"
+#include "cli/tree/shut_word.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -78,25 +79,15 @@ Result<bool> leaveRoot(Invocation& call, const std::string& command) {
   return left;
 }
 
-/// Whether a word of the command line names a file that this process may not read, or not make.
-bool isShut(std::string_view word) {
-  if (word.starts_with('-')) word.remove_prefix(std::min(word.find('='), word.size() - 1) + 1);
-  if (word.empty()) return false;
-  const std::filesystem::path path(word);
-  if (::access(path.c_str(), R_OK) == 0) return false;
-  if (errno == EACCES) return true;
-  return errno == ENOENT && path.has_parent_path() &&
-         ::access(path.parent_path().c_str(), W_OK) != 0 && errno == EACCES;
-}
-
 /// After a failure of a command that has left root: its user wonders what root cannot read.
 void sayWhatIsShut(const Invocation& call, int argc, char** argv) {
-  const auto shut = std::find_if(argv + 1, argv + argc, isShut);
-  if (shut == argv + argc) return;
+  const char* shut =
+      shutWord({argv + 1, static_cast<std::size_t>(argc - 1)}, accessOfThisProcess());
+  if (!shut) return;
   std::cerr << fmt::format(
       "muster: this command worked as user {}, whom {} belongs to, and \"{}\" is shut to that "
       "user: put the file where it may read or write\n",
-      app::kServiceUser, call.options.state.string(), *shut);
+      app::kServiceUser, call.options.state.string(), shut);
 }
 
 /// The one word of muster-build@.service, which no person types: a build for a muster that is not

@@ -10,6 +10,7 @@
 #include "base/printable.h"
 #include "inventory/parse/hostlist.h"
 #include "lifecycle/rollout/freeze.h"
+#include "validate/isolate/isolation.h"
 
 #include <algorithm>
 #include <cctype>
@@ -204,6 +205,11 @@ Result<void> checkIsolation(const Run& run) {
                 fmt::format("there is no engine \"{}\"; there are rdma, nccl and tcp; without any "
                             "it is what the nodes have",
                             printable(engine)));
+  if (!validate::isolate::proofOf(run.isolate.until))
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("an isolation is run until its nodes are cleared or good, not until "
+                            "\"{}\"",
+                            printable(run.isolate.until)));
   if (!std::isfinite(run.isolate.min_gbps) || run.isolate.min_gbps < 0)
     return fail(ErrorCode::InvalidInput, "the least rate of a healthy pair is in Gb/s, above 0");
   return {};

@@ -18,8 +18,9 @@ namespace {
 
 /// One run of one wish at a time, and it is found again by the same words.
 std::string logOf(const IsolationRequest& request) {
-  const auto wish = fmt::format("{}|{}|{}|{}", request.nodes, request.engine,
-                                request.min_gbps.value_or(0), request.seed);
+  auto wish = fmt::format("{}|{}|{}|{}", request.nodes, request.engine,
+                          request.min_gbps.value_or(0), request.seed);
+  if (!request.until.empty()) wish += "|" + request.until;
   return "isolating-" + io::sha256Hex(wish).substr(0, 16);
 }
 

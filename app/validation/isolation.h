@@ -16,6 +16,7 @@ struct IsolationRequest {
   std::optional<double> min_gbps;  ///< of a healthy pair; nothing: the floor of device and link
   std::string engine = "auto";     ///< of the tests: auto, rdma, nccl, tcp
   std::uint64_t seed = 0;          ///< 0: a new one
+  std::string until = {};          ///< "cleared" or "good"; empty: cleared
 };
 
 struct IsolationResult {

@@ -302,6 +302,7 @@ Async<isolate::Begun> beginRun(const IsolationServices& services, IsolationWish 
   }
   begun.least_gbits =
       request.min_gbps ? request.min_gbps : isolate::leastGbitsOf(begun.site, engine.kind);
+  begun.until = isolate::proofOf(request.until).value_or(isolate::Proof::Cleared);
   co_return std::move(begun);
 }
 

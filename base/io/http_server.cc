@@ -421,8 +421,11 @@ Result<void> listenOnPort(State& state) {
       error == asio::error::address_in_use ? ErrorCode::Conflict : ErrorCode::Unavailable;
   const bool is_elsewhere =
       error == boost::system::errc::address_not_available;  // no interface of this host has it
-  return fail(Error(code, fmt::format("cannot listen on {}:{}: {}", state.options.address,
-                                      state.options.port, error.message()))
+  return fail(Error(code, fmt::format("cannot listen on {}:{}: {}{}", state.options.address,
+                                      state.options.port, error.message(),
+                                      is_elsewhere ? ": no interface of this host has that address "
+                                                     "(ip -br address shows those it has)"
+                                                   : ""))
                   .because(is_elsewhere ? ListenProblem::AddressNotHere : ListenProblem::Other));
 }
 

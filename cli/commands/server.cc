@@ -96,6 +96,9 @@ class ServerProgress final : public ConsoleProgress {
   Service& service_;
 };
 
+/// "10.20.0.1" of "10.20.0.1:9443", "[::1]" of "[::1]:9443".
+std::string hostIn(const std::string& listen) { return listen.substr(0, listen.rfind(':')); }
+
 int answerUntilAsked() {
   for (const int signal : {SIGTERM, SIGINT}) std::signal(signal, [](int) { end_asked = true; });
   while (!end_asked) std::this_thread::sleep_for(kTick);
@@ -119,7 +122,9 @@ int server(const app::Options& options, const ServerArgs& args) {
   if (!started) return report(started.error());
   auto& api = **started;
   std::cout << fmt::format("muster server: answers on {}{}\n", api.socket().string(),
-                           api.port() ? fmt::format(" and on HTTPS port {}", api.port()) : "")
+                           api.port() ? fmt::format(" and on https://{}:{}",
+                                                    hostIn(args.api.listen), api.port())
+                                      : "")
             << std::flush;
   (void)app::notifyService("READY=1\nSTATUS=answers on " + api.socket().string());
   Service service(api);  // behind it: nobody is fed before it is there

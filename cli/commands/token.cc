@@ -2,6 +2,7 @@
 // token: who may ask the API from elsewhere.
 #include "api/tokens.h"
 
+#include "api/unknown_names.h"
 #include "app/site/actor.h"
 #include "app/site/effective_cluster.h"
 #include "base/json_output.h"
@@ -76,6 +77,12 @@ int tokenCreate(const app::Options& options, const TokenCreateArgs& args) {
   const auto made = api::Tokens(**store).create(
       *request, {app::actorText(options), app::userName()}, SystemClock().now());
   if (!made) return report(made.error());
+  if (const auto loaded = app::loadDeclared(options); loaded.cluster)
+    for (const auto& unknown : api::unknownInScope(request->scope, *loaded.cluster))
+      std::cerr << fmt::format(
+          "muster: warning: the inventory has no {}: until it has one the "
+          "token opens nothing there\n",
+          unknown);
   if (options.json) {
     auto out = api::toJson(made->token);
     out["token"] = made->secret;

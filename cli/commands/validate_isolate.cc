@@ -20,12 +20,13 @@ namespace {
 int isolateByRun(const app::Options& options, app::SiteClient& site,
                  const app::IsolationRequest& request) {
   ApplyProgress progress(options.json, true, PlanDetail::Grouped);
-  return followNewRun(options, site,
-                      {.kind = lifecycle::RunKind::Isolate,
-                       .apply = {request.nodes, false, options.command_line, ""},
-                       .isolate = {request.engine == "auto" ? "" : request.engine,
-                                   request.min_gbps.value_or(0), request.seed}},
-                      progress);
+  return followNewRun(
+      options, site,
+      {.kind = lifecycle::RunKind::Isolate,
+       .apply = {request.nodes, false, options.command_line, ""},
+       .isolate = {request.engine == "auto" ? "" : request.engine, request.min_gbps.value_or(0),
+                   request.seed, request.until == "cleared" ? "" : request.until}},
+      progress);
 }
 
 }  // namespace
@@ -35,7 +36,9 @@ int validateIsolate(const app::Options& options, const app::IsolationRequest& re
   if (!site) return report(site.error());
   if (*site) return isolateByRun(options, **site, request);
   ConsoleProgress progress(options.json, ShowEvents::No);
-  const auto done = app::isolateNodes(options, request, progress);
+  auto asked = request;
+  if (asked.until == "cleared") asked.until.clear();
+  const auto done = app::isolateNodes(options, asked, progress);
   if (!done) return report(done.error());
   auto document = toJson(done->run);
   document.erase("rounds_run");

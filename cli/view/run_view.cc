@@ -109,9 +109,10 @@ std::string runText(const Run& run) {
   if (run.kind == RunKind::Isolate)
     line("tests",
          fmt::format(
-             "{}{}", run.isolate.engine.empty() ? "by what the nodes have" : run.isolate.engine,
+             "{}{}{}", run.isolate.engine.empty() ? "by what the nodes have" : run.isolate.engine,
              run.isolate.min_gbps > 0 ? fmt::format(", at least {} Gb/s", run.isolate.min_gbps)
-                                      : std::string()));
+                                      : std::string(),
+             run.isolate.until == "good" ? ", 16 rounds: good, not cleared" : ""));
   line("after restart", std::string(toString(run.after_restart)));
   line("plan", run.plan_hash);
   for (const auto& approval : run.approvals)

@@ -179,6 +179,7 @@ struct IsolateParams {
   std::string engine;      ///< "rdma", "nccl", "tcp"; empty: what the nodes have
   double min_gbps = 0;     ///< of a healthy pair; 0: the floor of device and link
   std::uint64_t seed = 0;  ///< 0: by the run's id
+  std::string until = {};  ///< "good": sixteen rounds, and nobody is cleared; empty: "cleared"
   friend bool operator==(const IsolateParams&, const IsolateParams&) = default;
 };
 

@@ -124,7 +124,8 @@ template <>
 inline constexpr auto kFields<IsolateParams> =
     std::tuple(field("engine", &IsolateParams::engine, kName).omitted(),
                field("min_gbps", &IsolateParams::min_gbps, Number{}).omitted(),
-               field("seed", &IsolateParams::seed, Whole{}).omitted());
+               field("seed", &IsolateParams::seed, Whole{}).omitted(),
+               field("until", &IsolateParams::until, kName).omitted());
 
 template <>
 inline constexpr auto kFields<LiftedFailure> = std::tuple(

@@ -57,6 +57,8 @@ TEST_F(ApiPeers, areWhoTheKernelSaysTheyAre) {
   const auto nobody = as(kNobody, {}, {.target = "/api/v1/me"});
   EXPECT_EQ(nobody.status, 401);
   EXPECT_THAT(nobody.body, HasSubstr("uid 60009"));
+  EXPECT_THAT(nobody.body, HasSubstr("is neither in " + (site_ / "access.conf").string()))
+      << "the file that this server was given";
   EXPECT_EQ(as(kNobody, {}, {.target = "/healthz"}).status, 200);
   // What a client says of itself counts for nothing.
   const auto claims = as(kNobody, {},

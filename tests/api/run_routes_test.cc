@@ -239,13 +239,18 @@ TEST_F(ApiRuns, anIsolationIsAskedForWithItsNumbers) {
   ASSERT_EQ(made.status, 202) << made.body;
   EXPECT_EQ(made.json["isolate"]["min_gbps"], 350.5);
   EXPECT_EQ(made.json["isolate"]["seed"], 7);
+  EXPECT_EQ(made.json["isolate"]["until"], "cleared");
+  EXPECT_EQ(post("/runs", {{"kind", "isolate"}, {"until", "good"}}).json["isolate"]["until"],
+            "good");
+  EXPECT_EQ(post("/runs", {{"kind", "isolate"}, {"until", "never"}}).status, 400);
+  EXPECT_EQ(post("/runs", {{"kind", "apply"}, {"until", "good"}}).status, 400);
   EXPECT_EQ(post("/runs", {{"kind", "isolate"}}).status, 202) << "all that may be disturbed";
   EXPECT_EQ(post("/runs", {{"kind", "isolate"}, {"engine", "mpi"}}).status, 400);
   EXPECT_EQ(post("/runs", {{"kind", "isolate"}, {"min_gbps", -1}}).status, 400);
   EXPECT_EQ(post("/runs", {{"kind", "isolate"}, {"min_gbps", "fast"}}).status, 400);
   EXPECT_EQ(post("/runs", {{"kind", "isolate"}, {"min_gbps", 1e300}}).status, 400);
   EXPECT_EQ(post("/runs", {{"kind", "apply"}, {"engine", "rdma"}}).status, 400);
-  EXPECT_EQ(get("/runs").items().size(), 2u);
+  EXPECT_EQ(get("/runs").items().size(), 3u);
   EXPECT_EQ(postAs(tokenOf("bert", Role::Approver), "/runs", {{"kind", "isolate"}}).status, 403);
 }
 

@@ -4,13 +4,18 @@
 
 #include "tests/api/api_site.h"
 
+#include <condition_variable>
+#include <mutex>
+
 #include <sys/stat.h>
 
 namespace muster::api {
 namespace {
 
 using lifecycle::Subject;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 class Api : public ApiSite {};
 
@@ -158,6 +163,45 @@ TEST_F(Api, aSecondServerOnTheSocketIsToldSo) {
   EXPECT_FALSE(std::filesystem::exists(site_ / "api.sock"));
   start();
   EXPECT_EQ(get("/me").status, 200);
+}
+
+TEST_F(Api, anAddressThatNoInterfaceHasIsNoPlaceToListen) {
+  // TEST-NET-3 (RFC 5737): nobody's.
+  const auto refused = ApiServer::start(site_.options(), apiOptions("203.0.113.7:0"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::Unavailable);
+  EXPECT_THAT(refused.error().str(), HasSubstr("no interface of this host has that address"));
+}
+
+TEST_F(Api, namesThatNobodyHasAreSaidOnce) {
+  site_.write("access.conf",
+              "user root admin pools=batsh\nuser no-such-user-of-this-host viewer\n");
+  ASSERT_TRUE(Tokens(*site_.store())
+                  .create({"ci", Role::Robot, {{}, {"r99"}, ""}, 1}, {"test", "test"},
+                          SystemClock().now()));
+  auto options = apiOptions();
+  std::mutex guard;
+  std::condition_variable changed;
+  std::vector<std::string> said;
+  options.notice = [&](const std::string& text) {
+    const std::lock_guard lock(guard);
+    said.push_back(text);
+    changed.notify_all();
+  };
+  auto started = ApiServer::start(site_.options(), options);
+  ASSERT_TRUE(started) << started.error().str();
+  server_ = std::move(*started);
+  std::unique_lock lock(guard);
+  ASSERT_TRUE(changed.wait_for(lock, std::chrono::seconds(60), [&] { return said.size() >= 3; }));
+  EXPECT_THAT(said, UnorderedElementsAre(
+                        AllOf(HasSubstr("access.conf:1:1: its scope names what the inventory has "
+                                        "not: pool batsh")),
+                        HasSubstr("access.conf:2:1: this host knows no user no-such-user"),
+                        HasSubstr("token ci: its scope names what the inventory has not: rack "
+                                  "r99")));
+  lock.unlock();
+  EXPECT_EQ(get("/me").json["role"], "admin") << "it is a warning";
+  server_.reset();
 }
 
 /// It answers, and says what is wrong, from the first minute of a site on.

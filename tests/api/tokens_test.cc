@@ -193,9 +193,16 @@ TEST_F(ApiTokens, anOpenStreamEndsWithItsToken) {
 
 TEST_F(ApiTokens, anEmptyNameIsOfNoPool) {
   const auto store = site_.store();
-  for (const auto& scope : {Scope{{""}, {}, ""}, Scope{{}, {" "}, ""}})
-    EXPECT_FALSE(Tokens(*store).create({"e", Role::Operator, scope, 1}, {"test", "test"},
-                                       SystemClock().now()));
+  for (const auto& scope :
+       {Scope{{""}, {}, ""}, Scope{{}, {" "}, ""}, Scope{{","}, {}, ""}, Scope{{"a,b"}, {}, ""},
+        Scope{{}, {"r1\n"}, ""}, Scope{{}, {}, "gpu[1"}}) {
+    const auto made = Tokens(*store).create({"e", Role::Operator, scope, 1}, {"test", "test"},
+                                            SystemClock().now());
+    ASSERT_FALSE(made) << toJson(scope);
+    EXPECT_EQ(made.error().code(), ErrorCode::InvalidInput);
+    EXPECT_FALSE(checkScope(scope)) << "the one rule";
+  }
+  EXPECT_TRUE(checkScope({{"batch"}, {"row 7"}, "gpu[001-004]"}));
 }
 
 TEST_F(ApiTokens, areMadeAndEndedOverTheApi) {

@@ -51,7 +51,19 @@ constexpr int roundsToExclude(double share, double chance) {
 }
 /// A fault that is there in three of ten rounds was away in all of these in less than one of a
 /// million runs. Rounds count, not tests: all tests of a round may meet the same hour.
-inline constexpr int kClearRounds = roundsToExclude(0.3, 1e-6);
+inline constexpr double kIntermittentShare = 0.3;
+inline constexpr int kClearRounds = roundsToExclude(kIntermittentShare, 1e-6);
+/// Where nobody needs to be cleared (docs/adr/0378): such a fault was away in all of these in 0.33
+/// % of the runs.
+inline constexpr int kGoodRounds = 16;
+
+/// What a run without a culprit ends with.
+enum class Proof { Cleared, Good };
+std::string_view toString(Proof proof);               ///< "cleared", "good"
+std::optional<Proof> proofOf(std::string_view word);  ///< empty: cleared, the default
+constexpr int roundsOf(Proof proof) { return proof == Proof::Good ? kGoodRounds : kClearRounds; }
+/// The chance that a node which is bad in kIntermittentShare of its rounds was good in so many.
+double missedWith(int rounds);
 
 struct Options {
   bool groups = true;  ///< the engine runs collectives of many nodes, and an all-to-all tells the
@@ -63,6 +75,7 @@ struct Options {
   int watch_rounds = 16;  ///< where a fault was found: tests of each node, and rounds, before the
                           ///< run ends with that
   int clear_rounds = kClearRounds;  ///< in which a node was good before it is cleared
+  int end_rounds = kClearRounds;    ///< in which each node was, when a run without a culprit ends
   int max_rounds = 2 * kClearRounds;
   double most_noise = 0.05;  ///< σ of one test, relative, beyond which nobody is cleared
   std::uint64_t seed = 1;
@@ -127,7 +140,9 @@ struct Verdict {
   std::vector<Unclear> unclear;
   std::vector<int> cleared;  ///< nodes that were good on every rail in Options::clear_rounds
   std::vector<int> good;     ///< that were good as well, in fewer rounds: the run ended with a
-                             ///< culprit, and a fault that comes and goes is not excluded
+                             ///< culprit, or with Proof::Good, and a fault that comes and goes is
+                             ///< not excluded
+  int good_rounds = 0;       ///< of them that with the fewest
   double noise = 0;          ///< σ of one test, as measured, relative
   double typical_gbits = 0;  ///< median of all pair tests that gave a number
   int rounds = 0, tests = 0;

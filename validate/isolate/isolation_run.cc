@@ -110,6 +110,7 @@ Async<IsolationRun> runIsolation(Begun begun, RunLog& log, gateway::AgentGateway
   Isolation isolation(site.layout, {.groups = runner->runsGroups(),
                                     .tolerance = toleranceOf(run.begun.engine.kind),
                                     .least_gbits = run.begun.least_gbits,
+                                    .end_rounds = roundsOf(run.begun.until),
                                     .seed = run.begun.seed});
   CO_TRY(before, log.rounds());
   for (auto& round : before) {
@@ -143,6 +144,7 @@ Async<IsolationRun> runIsolation(Begun begun, RunLog& log, gateway::AgentGateway
 json toJson(const IsolationRun& run) {
   auto document = toJson(run.begun.site, run.verdict);
   document["seed"] = run.begun.seed;
+  document["until"] = toString(run.begun.until);
   document["begun"] = muster::toString(run.begun.at);
   document["engine"] = toString(run.begun.engine.kind);
   document["rounds_run"] = run.rounds;

@@ -80,6 +80,9 @@ Result<std::optional<Begun>> RunLog::begun() const {
     out.site = std::move(site);
     out.seed = kept.at("seed").get<std::uint64_t>();
     if (kept.at("least_gbits").is_number()) out.least_gbits = kept.at("least_gbits").get<double>();
+    const auto until = proofOf(kept.value("until", std::string()));
+    if (!until) return damaged(file, "it ends with a word that this muster does not know");
+    out.until = *until;
     return out;
   } catch (const json::exception& thrown) {
     return damaged(file, thrown.what());
@@ -95,6 +98,7 @@ Result<void> RunLog::begin(const Begun& begun) {
                   {"ranks_per_node", begun.engine.ranks_per_node},
                   {"seed", begun.seed},
                   {"least_gbits", begun.least_gbits ? json(*begun.least_gbits) : json()},
+                  {"until", toString(begun.until)},
                   {"site", siteToJson(begun.site)}};
   return io::writeFileAtomic(folder_ / "begun.json", jsonText(kept, 1), 0600);
 }

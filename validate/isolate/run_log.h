@@ -22,6 +22,7 @@ struct Begun {
   Engine engine;
   std::uint64_t seed = 0;
   std::optional<double> least_gbits;
+  Proof until = Proof::Cleared;
   Site site;
 };
 

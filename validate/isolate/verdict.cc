@@ -6,6 +6,7 @@
 #include "validate/isolate/test_history.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace muster::validate::isolate {
@@ -288,7 +289,7 @@ void dropTooSeldomTested(const Book& book) {
       verdict.cleared.begin(), verdict.cleared.end(),
       [&state](int node) { return state.roundsOf(node) >= state.options.clear_rounds; });
   for (auto node = seldom; node != verdict.cleared.end(); ++node)
-    if (!verdict.culprits.empty())
+    if (!verdict.culprits.empty() || state.roundsOf(*node) >= state.options.end_rounds)
       verdict.good.push_back(*node);
     else
       verdict.unclear.push_back(
@@ -296,9 +297,23 @@ void dropTooSeldomTested(const Book& book) {
            .why = "it was good in every round, but in too few of them to exclude a fault that "
                   "comes and goes"});
   verdict.cleared.erase(seldom, verdict.cleared.end());
+  for (const int node : verdict.good)
+    verdict.good_rounds = verdict.good_rounds == 0
+                              ? state.roundsOf(node)
+                              : std::min(verdict.good_rounds, state.roundsOf(node));
 }
 
 }  // namespace
+
+std::string_view toString(Proof proof) { return proof == Proof::Good ? "good" : "cleared"; }
+
+std::optional<Proof> proofOf(std::string_view word) {
+  if (word.empty() || word == toString(Proof::Cleared)) return Proof::Cleared;
+  if (word == toString(Proof::Good)) return Proof::Good;
+  return std::nullopt;
+}
+
+double missedWith(int rounds) { return std::pow(1 - kIntermittentShare, rounds); }
 
 std::string_view toString(CulpritKind kind) {
   switch (kind) {

@@ -95,6 +95,22 @@ TEST(CommandTree, everyExampleParses) {
   }
 }
 
+// What was wrong: CLI11's own words name the largest double, in 309 digits.
+TEST(CommandTree, aRateThatIsNoneIsToldInFewWords) {
+  for (const char* rate : {"0", "-3", "inf", "nan", "fast"}) {
+    Line line;
+    try {
+      line.app.parse(std::vector<std::string>{rate, "--min-gbps", "isolate", "validate"});
+      ADD_FAILURE() << rate << " was taken";
+    } catch (const CLI::ParseError& error) {
+      EXPECT_LT(std::string(error.what()).size(), 150u) << error.what();
+      EXPECT_THAT(error.what(), HasSubstr("write Gb/s above 0"));
+    }
+  }
+  Line line;
+  line.app.parse(std::vector<std::string>{"350.5", "--min-gbps", "isolate", "validate"});
+}
+
 TEST(CommandTree, suggestsWhatWasMeant) {
   const Line line;
   EXPECT_EQ(adviceOnWords(line.app, {"stauts"}), "did you mean `muster status`?");

@@ -23,7 +23,7 @@ Run oneRun() {
 TEST(RunRecord, keepsWhatEachKindWasAskedFor) {
   auto run = oneRun();
   run.kind = RunKind::Isolate;
-  run.isolate = {"rdma", 362.5, 7};
+  run.isolate = {"rdma", 362.5, 7, "good"};
   EXPECT_EQ(runFromRecord(recordOf(run))->isolate, run.isolate);
   run.kind = RunKind::FirmwareRetry;
   run.firmware_retry = {"reseated",

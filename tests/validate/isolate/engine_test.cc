@@ -178,6 +178,32 @@ TEST(Isolate, aHealthyClusterIsClearedWhenItWasSeenLongEnough) {
   }
 }
 
+TEST(Isolate, untilGoodNobodyIsClearedAndAllAreGood) {
+  EXPECT_NEAR(missedWith(kGoodRounds), 0.0033, 0.00005) << "0.7^16";
+  EXPECT_EQ(proofOf(""), Proof::Cleared);
+  EXPECT_EQ(proofOf("cleared"), Proof::Cleared);
+  EXPECT_EQ(proofOf("good"), Proof::Good);
+  EXPECT_FALSE(proofOf("Good"));
+  for (int trial = 0; trial < 4; ++trial) {
+    IsolateWorld world(static_cast<std::uint64_t>(trial) + 70);
+    shrink(world, trial, 1);
+    const auto verdict = world.isolated(
+        {.end_rounds = roundsOf(Proof::Good), .seed = static_cast<std::uint64_t>(trial)});
+    EXPECT_TRUE(verdict.culprits.empty());
+    EXPECT_TRUE(verdict.unclear.empty()) << "it has passed, for what sixteen rounds are worth";
+    EXPECT_TRUE(verdict.cleared.empty());
+    EXPECT_EQ(static_cast<int>(verdict.good.size()), world.nodes());
+    EXPECT_EQ(verdict.good_rounds, kGoodRounds);
+    EXPECT_EQ(verdict.rounds, kGoodRounds + 2) << "two all-reduces say nothing of single nodes";
+  }
+  IsolateWorld unhealthy(61);
+  unhealthy.leaves = 4, unhealthy.nodes_per_leaf = 8, unhealthy.spines = 8;
+  unhealthy.slowNode(5, 0.8);
+  const auto found = unhealthy.isolated({.end_rounds = roundsOf(Proof::Good)});
+  EXPECT_TRUE(test::names(found, CulpritKind::Node, 5)) << "a fault that is always there";
+  EXPECT_EQ(found.good.size(), 31u);
+}
+
 TEST(Isolate, whoeverWasNotSeenLongEnoughIsNotCleared) {
   IsolateWorld healthy(60);
   healthy.leaves = 4, healthy.nodes_per_leaf = 8, healthy.spines = 8;

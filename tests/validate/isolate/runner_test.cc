@@ -103,6 +103,14 @@ TEST_F(IsolateRunner, whatConcernsAllNodesIsToldOfAllNodes) {
   const auto site = *siteOf(cluster_, names_, agents_);
   const Verdict verdict{.culprits = {}, .unclear = {{.a = -1, .why = "constant"}}, .cleared = {}};
   EXPECT_NE(toText(site, verdict).find("unclear: all nodes: constant"), std::string::npos);
+  const Verdict good{.good = {0, 1}, .good_rounds = 16};
+  const auto text = toText(site, good);
+  EXPECT_NE(text.find("0 of "), std::string::npos) << text;
+  EXPECT_NE(text.find("2 nodes were good in 16 rounds. That excludes a fault that is always there; "
+                      "one that makes a node bad in three of ten rounds is missed in 0.33 %"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(toJson(site, good)["good_rounds"], 16);
   const auto json = toJson(site, verdict);
   ASSERT_EQ(json.at("unclear").size(), 1u);
   EXPECT_TRUE(json["unclear"][0].at("node").is_null());
