@@ -176,7 +176,7 @@ TEST_P(SiteSignerContract, anAgentsCertificateIsForThatAlone) {
       HasSubstr("OK"));
   shell(folder, "openssl verify -CAfile root.crt -purpose sslserver leaf.crt", 2);
   const auto text = shell(folder, "openssl x509 -in leaf.crt -noout -text");
-  EXPECT_THAT(text, ContainsRegex("Subject: CN ?= ?gpu001"));  // by OpenSSL's release
+  EXPECT_THAT(text, ::testing::ContainsRegex("Subject: CN ?= ?gpu001"));  // by OpenSSL's release
   EXPECT_THAT(text, HasSubstr("CA:FALSE"));
   EXPECT_THAT(text, Not(HasSubstr("Certificate Sign")));
   EXPECT_THAT(text, Not(HasSubstr("controller")));
