@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -144,10 +146,38 @@ Result<void> requirePrivate(const fs::path& file) {
                           file.string(), status.st_mode & 07777u, file.string()));
 }
 
+bool areThere(const fs::path& folder, std::string_view name,
+              std::initializer_list<fs::path> files) {
+  std::error_code error;
+  const auto is_there = [&error](const fs::path& file) { return fs::exists(file, error); };
+  const auto made = madeOnce(folder);
+  return made && lists(*made, name) && std::ranges::all_of(files, is_there);
+}
+
+/// What is missing is made by one process at a time: of two that begin a site together, the one
+/// would sign with a key that the other has replaced. Errors: those of the disk
+Result<io::Fd> awaitSoleMaker(const fs::path& folder) {
+  TRY_OK(io::makeDirs(keysOf(folder), kFolderMode));
+  io::Fd keys(::open(keysOf(folder).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  bool is_locked = false;
+  while (keys.valid() && !is_locked) {
+    is_locked = ::flock(keys.get(), LOCK_EX) == 0;
+    if (!is_locked && errno != EINTR) break;
+  }
+  if (is_locked) return std::move(keys);
+  return fail(ErrorCode::Unavailable,
+              fmt::format("cannot lock {}: {}", keysOf(folder).string(),
+                          std::error_code(errno, std::generic_category()).message()));
+}
+
 }  // namespace
 
 Result<io::SigningKey> loadSigningKey(const fs::path& folder, KeyFile key) {
-  TRY_OK(io::makeDirs(keysOf(folder), kFolderMode));
+  io::Fd sole_maker;
+  if (!areThere(folder, key.name, {keyFileOf(folder, key)})) {
+    TRY(locked, awaitSoleMaker(folder));
+    sole_maker = std::move(locked);
+  }
   TRY_OK(requireNotLost(folder, key.name, keyFileOf(folder, key)));
   TRY_OK(requirePrivate(keyFileOf(folder, key)));
   TRY(loaded, io::SigningKey::loadOrCreate(keyFileOf(folder, key)));
@@ -158,6 +188,11 @@ Result<io::SigningKey> loadSigningKey(const fs::path& folder, KeyFile key) {
 }
 
 Result<io::CertificateAuthority> loadAuthority(const fs::path& folder) {
+  io::Fd sole_maker;
+  if (!areThere(folder, kCa, {folder / "ca" / "ca.key", folder / "ca" / "ca.crt"})) {
+    TRY(locked, awaitSoleMaker(folder));
+    sole_maker = std::move(locked);
+  }
   TRY_OK(requireNotLost(folder, kCa, folder / "ca" / "ca.key"));
   TRY_OK(requirePrivate(folder / "ca" / "ca.key"));
   TRY(ca, io::CertificateAuthority::loadOrCreate(folder / "ca", kCaName));

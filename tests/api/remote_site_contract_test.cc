@@ -529,7 +529,9 @@ TEST_F(SiteClients, bothPrintTheSame) {
       out += jsonText(lifecycle::toJson(event)) + "\n";
     for (const auto& finding : *site.findings(""))
       out += jsonText(lifecycle::toJson(finding)) + "\n";
-    for (const auto& each : *site.explain({.rack = "r1"}, 10))
+    const auto explained = site.explain({.rack = "r1"}, 10);
+    if (!explained) return explained.error().str();
+    for (const auto& each : *explained)
       out += fmt::format("{} {} {} {} {} {}\n", each.subject.str(), each.word, each.facet,
                          each.expected, each.next_step, each.unmet.size());
     for (const auto& hold : site.poolHolds()->holds)

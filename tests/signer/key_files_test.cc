@@ -2,12 +2,15 @@
 // Keys as files of a folder: what is read, what may begin, and what is refused.
 #include "signer/key_files.h"
 
+#include "base/io/files.h"
 #include "base/io/trusted_keys.h"
 #include "tests/run_async.h"
 
 #include <gmock/gmock.h>
 
+#include <barrier>
 #include <fstream>
+#include <future>
 
 namespace muster::signer {
 namespace {
@@ -29,6 +32,31 @@ class KeyFiles : public ::testing::Test {
   }
   test::TempFolder folder_;
 };
+
+/// A server and a command that begin a site together: a key that one has in memory and another on
+/// the disk signs what nobody verifies, and a CA of two halves never starts again.
+TEST_F(KeyFiles, areMadeOnceHoweverManyBeginTogether) {
+  constexpr int kRounds = 20, kTogether = 4;
+  for (int round = 0; round < kRounds; ++round) {
+    const auto folder = folder_ / std::to_string(round);
+    std::barrier begin(kTogether);
+    std::vector<std::future<std::string>> seen;
+    for (int i = 0; i < kTogether; ++i)
+      seen.push_back(std::async(std::launch::async, [&begin, &folder]() -> std::string {
+        begin.arrive_and_wait();
+        const auto key = loadSigningKey(folder, kImages);
+        const auto ca = loadAuthority(folder);
+        if (!key || !ca) return key ? ca.error().str() : key.error().str();
+        return key->id() + ca->fingerprint();
+      }));
+    const auto again = [&folder] {
+      return loadSigningKey(folder, kImages)->id() + loadAuthority(folder)->fingerprint();
+    };
+    for (auto& each : seen) each.wait();
+    for (auto& each : seen) ASSERT_EQ(each.get(), again()) << "round " << round;
+    EXPECT_EQ(*io::readFile(folder / "keys.made", 100), "images\nca\n");
+  }
+}
 
 TEST_F(KeyFiles, aChangeBeginsWhereThereIsSomethingToChange) {
   const auto first = loadSigningKey(folder_.path(), kImages);
