@@ -122,10 +122,13 @@ class EndToEnd : public testing::Test {
   class PrivateCache {
    public:
     explicit PrivateCache(fs::path folder) : folder_(std::move(folder)), shared_(sharedCache()) {
-      fs::create_directories(folder_);
-      for (const char* part : {"images", "ramos"})
-        fs::copy(shared_ / part, folder_ / part,
-                 fs::copy_options::recursive | fs::copy_options::create_hard_links);
+      for (const char* part : {"images", "ramos"}) {
+        fs::create_directories(folder_ / part);
+        for (const auto& entry : fs::directory_iterator(shared_ / part))
+          if (entry.path().extension() != ".partial")  // what another process builds meanwhile
+            fs::copy(entry.path(), folder_ / part / entry.path().filename(),
+                     fs::copy_options::recursive | fs::copy_options::create_hard_links);
+      }
       setenv("MUSTER_CACHE", folder_.c_str(), 1);
     }
     PrivateCache(const PrivateCache&) = delete;
