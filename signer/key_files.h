@@ -37,9 +37,9 @@ std::filesystem::path publicFileOf(const std::filesystem::path& state, KeyFile k
 Result<void> requireNotLost(const std::filesystem::path& folder, std::string_view name,
                             const std::filesystem::path& file);
 
-/// Made when there was none yet, by one process at a time. Its public_pem has the key before behind it, while it is rotated.
-/// Errors: Conflict (it was here, and is missing), Denied (its private half is a link, or others
-/// can read it), Corrupt, those of the disk
+/// Made when there was none yet, by one process at a time. Its public_pem has the key before behind
+/// it, while it is rotated. Errors: Conflict (it was here, and is missing), Denied (its private
+/// half is a link, or others can read it), Corrupt, those of the disk
 Result<io::SigningKey> loadSigningKey(const std::filesystem::path& folder, KeyFile key);
 Result<io::CertificateAuthority> loadAuthority(const std::filesystem::path& folder);
 
