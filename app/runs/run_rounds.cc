@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/runs/run_rounds.h"
 
+#include "app/runs/rollout_work.h"
 #include "app/runs/run_agreement.h"
 #include "app/runs/run_change.h"
 #include "app/runs/run_erasure.h"
@@ -9,7 +10,6 @@
 #include "app/runs/run_isolation.h"
 #include "app/runs/run_kinds.h"
 #include "app/runs/run_planning.h"
-#include "app/runs/run_rollout.h"
 #include "app/runs/run_scope.h"
 #include "app/runs/run_validation.h"
 #include "inventory/model/cluster.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/runs/run_rollout.h"
+#include "app/runs/rollout_work.h"
 
 #include "app/runs/rollout_plans.h"
 #include "app/runs/run_change.h"
