@@ -22,10 +22,6 @@ namespace {
 
 constexpr std::chrono::seconds kWindowIsKnown{5};  ///< each node of a wave asks
 
-Error cannotRollOut() {
-  return Error(ErrorCode::Internal, "this process cannot roll out; nothing was done");
-}
-
 std::string reasonsOf(const RolloutRecord& record) {
   std::string out;
   for (const auto& reason : record.rollout().reasons) out += (out.empty() ? "" : "; ") + reason;

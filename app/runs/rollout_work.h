@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rollout of a run. Its waves, gates, soaks and limits are lifecycle/rollout's; the run brings
-// who asked and agreed, when nodes may be taken out, and that it goes on whatever dies. Internal to
-// app/.
+// RolloutWork: a rollout whose run is under way. Its waves, gates, soaks and limits are
+// lifecycle/rollout's; the run brings who asked and agreed, when nodes may be taken out, and that
+// it goes on whatever dies. Internal to app/.
 #pragma once
 
 #include "app/runs/run_rounds.h"
@@ -14,17 +14,15 @@
 namespace muster::app {
 
 /// One rollout that is under way in this process.
-class RolloutWork {
+class RolloutWork final : public OrderHandler {
  public:
   RolloutWork(RunWork& work, RunRows& rows) : work_(work), rows_(rows) {}
-  RolloutWork(const RolloutWork&) = delete;
-
   /// `resumed`: people have let it begin, or go on; else an earlier process has left it.
   Async<void> carryOut(lifecycle::Run run, bool resumed);
   /// What a person has ordered: nodes under way are finished, no others are begun. Answers whether
   /// a rollout is under way that obeys.
-  bool obeys(lifecycle::RunOrder order, const std::string& by);
-  void saveProgress(const std::string& id);
+  bool obeys(lifecycle::RunOrder order, const std::string& by) override;
+  void saveProgress(const std::string& id) override;
 
  private:
   Async<void> goOn(lifecycle::Run run, bool resumed);
