@@ -6,7 +6,6 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/limits.h"
 #include "lifecycle/rollout/effective_cluster.h"
-#include "lifecycle/rollout/overlay.h"
 
 #include <algorithm>
 #include <limits>
@@ -15,11 +14,11 @@ namespace muster::app {
 
 using namespace lifecycle;
 
-namespace {
-
 Error cannotRollOut() {
   return Error(ErrorCode::Internal, "this process cannot roll out; nothing was done");
 }
+
+namespace {
 
 /// The inventory's limits hold for a rollout as for an apply, where they are declared.
 int lesser(std::optional<int> a, std::optional<int> b) {
@@ -72,33 +71,6 @@ Result<void> layRolloutRuns(EffectiveCluster& live, RunStore& runs, Store& store
   return {};
 }
 
-Result<bool> isChangeKnown(const RunWork& work, const Run& run) {
-  if (!work.live) return fail(cannotRollOut());
-  if (run.rollout.back || work.live->knows(run.rollout.id)) return true;
-  TRY_OK(changeOf(run.rollout, *work.live, run.apply.nodes));
-  return false;
-}
-
-Result<Plan> planRollout(const RunWork& work, const Run& run, const FactSet& facts) {
-  if (!work.live || !work.phases) return fail(cannotRollOut());
-  if (!run.rollout.back) {
-    TRY(drafted, draftOf(work, run, facts));
-    return std::move(drafted.plan);
-  }
-  TRY(record, RolloutRecord::open(work.store, run.rollout.id));
-  if (work.may_roll_back) TRY_OK(work.may_roll_back(record));
-  return planRollback(*work.live, *work.phases, work.store, facts, record,
-                      !run.rollout.wipe_reason.empty());
-}
-
-Result<Policy> policyForRollback(const RunWork& work, const Run& run) {
-  TRY(record, RolloutRecord::open(work.store, run.rollout.id));
-  Policy policy;
-  for (const auto& [node, progress] : record.progress())
-    if (work.cluster.findNode(node)) policy.only.insert(Subject(node));
-  return policy;
-}
-
 Result<std::vector<Run>> runsOfRollout(RunStore& runs, const std::string& id,
                                        const std::string& but) {
   TRY(open, runs.list({.open_only = true, .limit = kMaxOpenRuns}));
@@ -106,16 +78,6 @@ Result<std::vector<Run>> runsOfRollout(RunStore& runs, const std::string& id,
     return run.kind != RunKind::Rollout || run.rollout.id != id || run.id == but;
   });
   return std::move(open);
-}
-
-Result<void> abortRollout(RunWork& work, const Run& run, const std::string& by) {
-  if (run.kind != RunKind::Rollout || !run.begun) return {};
-  TRY(listed, isListed(work.store, run.rollout.id));
-  if (!listed) return {};
-  TRY(record, RolloutRecord::open(work.store, run.rollout.id));
-  if (!record.rollout().isOpen()) return {};
-  TRY_OK(orderRollout(record, Order::Abort, by, true));
-  return {};
 }
 
 }  // namespace muster::app

@@ -24,7 +24,7 @@ Result<bool> mayGoOn(RunRows& rows, const inventory::Cluster& cluster, const std
 Result<bool> isWindowOpen(RunRows& rows, const inventory::Cluster& cluster, const std::string& id);
 /// Of a run that waits: it is outdated where the inventory has changed, and approved again when its
 /// window opens. Answers it where it may begin.
-/// `is_outdated`: isOfAnotherInventory.
+/// `is_outdated`: RunKindRules::isOutdated.
 Result<std::optional<lifecycle::Run>> endWaiting(RunRows& rows, lifecycle::Run run,
                                                  bool is_outdated);
 

@@ -2,13 +2,9 @@
 // Which run is worked on, and what orders do to it. What happens in it: run_rounds.cc.
 #include "app/runs/run_executor.h"
 
-#include "app/runs/rollout_plans.h"
 #include "app/runs/run_agreement.h"
 #include "app/runs/run_change.h"
-#include "app/runs/run_erasure.h"
-#include "app/runs/run_firmware_retry.h"
-#include "app/runs/run_isolation.h"
-#include "app/runs/run_kinds.h"
+#include "app/runs/run_kind.h"
 #include "app/runs/run_scope.h"
 #include "lifecycle/model/plan.h"
 
@@ -103,10 +99,11 @@ Result<std::optional<Run>> RunExecutor::next() {
 Result<std::optional<Run>> RunExecutor::adopt(Run run) {
   const auto id = run.id;
   const bool was_worked_on = isWorkedOn(run);
+  const auto& rules = rulesOf(run.kind);
   if (run.state == RunState::Waiting || run.state == RunState::NeedsApproval)
-    return endWaiting(rows_, run, isOfAnotherInventory(work_, run));
+    return endWaiting(rows_, run, rules.isOutdated(work_, run));
   if (!was_worked_on) return std::optional(std::move(run));
-  const bool obeys_itself = run.kind == RunKind::Rollout && run.state == RunState::Running;
+  const bool obeys_itself = rules.isInWaves() && run.state == RunState::Running;
   if (run.order != RunOrder::None && !obeys_itself) {
     TRY_OK(obey(id));
     return std::optional<Run>();
@@ -118,7 +115,7 @@ Result<std::optional<Run>> RunExecutor::adopt(Run run) {
   }
   if (memory_->begun.contains(id)) return std::optional(std::move(run));
   if (run.after_restart == AfterRestart::Pause) {
-    TRY_OK(leaveRetry(work_, run));
+    TRY_OK(rules.takeBack(work_, run));
     TRY_OK(rows_.move(id, RunState::Paused, RunReason::PausedAfterRestart,
                       "the process that worked on it has ended; `muster run resume " + id + "`"));
     return std::optional<Run>();
@@ -149,8 +146,7 @@ Task<RunOrder> RunExecutor::awaitOrder(std::string id) {
 Result<void> RunExecutor::giveUp(const std::string& id, const Error& error) {
   if (!error.canRetry()) {
     TRY(run, rows_.read(id));
-    TRY_OK(leaveErasure(work_, run));
-    TRY_OK(leaveRetry(work_, run));
+    TRY_OK(rulesOf(run.kind).takeBack(work_, run));
   }
   return rows_.endWith(id, error);
 }
@@ -158,11 +154,9 @@ Result<void> RunExecutor::giveUp(const std::string& id, const Error& error) {
 /// What is under way was dropped, as by a crash: nothing new begins, the journal knows the rest.
 Result<void> RunExecutor::obey(const std::string& id) {
   TRY(ordered, rows_.read(id));
-  TRY(taken_back, leaveErasure(work_, ordered));
-  TRY(put_back, leaveRetry(work_, ordered));
-  taken_back.insert(taken_back.end(), put_back.begin(), put_back.end());
-  if (ordered.order == RunOrder::Cancel) TRY_OK(leaveIsolation(work_, ordered));
-  if (ordered.order == RunOrder::Cancel) TRY_OK(abortRollout(work_, ordered, ordered.ordered_by));
+  const auto& rules = rulesOf(ordered.kind);
+  TRY(taken_back, rules.takeBack(work_, ordered));
+  if (ordered.order == RunOrder::Cancel) TRY_OK(rules.cancel(work_, ordered));
   TRY(begun, openActionsOf(work_.store, ordered));
   auto obeyed = changeRun(work_.runs, id, [&](Run run, std::string& note) -> Result<Run> {
     if (run.order == RunOrder::None || isEnd(run.state)) return run;

@@ -3,6 +3,7 @@
 
 #include "app/plans/plan.h"
 #include "app/runs/run_change.h"
+#include "app/runs/run_rounds.h"
 #include "app/runs/run_scope.h"
 #include "app/site/effective_cluster.h"
 #include "firmware/files.h"
@@ -13,6 +14,18 @@
 namespace muster::app {
 
 using namespace lifecycle;
+
+GatesByNode failuresSeenBefore(const FactSet& facts, const std::vector<NodeName>& nodes,
+                               WallTime before) {
+  GatesByNode out;
+  for (const auto& node : nodes) {
+    const Subject subject(node);
+    for (const auto& facet : firmware::failedFacets(facts, subject))
+      if (const auto* fact = facts.find(subject, facet); fact && fact->observed_at < before)
+        out[subject].push_back(facet);
+  }
+  return out;
+}
 
 namespace {
 
@@ -79,20 +92,8 @@ Result<void> keep(const RunWork& work, const Run& run, const FactSet& facts,
   return {};
 }
 
-}  // namespace
-
-GatesByNode failuresSeenBefore(const FactSet& facts, const std::vector<NodeName>& nodes,
-                               WallTime before) {
-  GatesByNode out;
-  for (const auto& node : nodes) {
-    const Subject subject(node);
-    for (const auto& facet : firmware::failedFacets(facts, subject))
-      if (const auto* fact = facts.find(subject, facet); fact && fact->observed_at < before)
-        out[subject].push_back(facet);
-  }
-  return out;
-}
-
+/// Of the nodes on which something has failed; where that is none: of all that were named. Errors:
+/// NotFound (a node), those of the store
 Result<Policy> policyForRetry(const RunWork& work, const Run& run) {
   TRY(policy, policyFor(work.cluster, run.apply.nodes, work.store));
   TRY(facts, work.store.facts());
@@ -105,6 +106,7 @@ Result<Policy> policyForRetry(const RunWork& work, const Run& run) {
   return std::move(policy);
 }
 
+/// As if nothing had failed; empty where nothing has. Errors: those of the store
 Result<Plan> planRetry(const RunWork& work, const Run& run, const FactSet& facts,
                        const Policy& policy) {
   TRY(failures, toLift(work, run, facts));
@@ -117,8 +119,8 @@ Result<Plan> planRetry(const RunWork& work, const Run& run, const FactSet& facts
   return work.plan(without(facts, failures), policy);
 }
 
+/// Kept in the row first.
 Result<void> liftFailures(const RunWork& work, const Run& run) {
-  if (run.kind != RunKind::FirmwareRetry) return {};
   TRY(facts, work.store.facts());
   TRY(failures, toLift(work, run, facts));
   if (failures.empty()) return {};
@@ -133,9 +135,11 @@ Result<void> liftFailures(const RunWork& work, const Run& run) {
   return {};
 }
 
-Result<std::vector<std::string>> leaveRetry(const RunWork& work, const Run& run) {
+/// Puts back what was lifted of nodes whose firmware nobody has begun to install since. Answers a
+/// line for each of them.
+Result<std::vector<std::string>> putBackFailures(const RunWork& work, const Run& run) {
   std::vector<std::string> out;
-  if (run.kind != RunKind::FirmwareRetry || run.firmware_retry.lifted.empty()) return out;
+  if (run.firmware_retry.lifted.empty()) return out;
   TRY(facts, work.store.facts());
   std::map<std::string, std::vector<Fact>> back;
   for (const auto& each : run.firmware_retry.lifted)
@@ -157,6 +161,53 @@ Result<std::vector<std::string>> leaveRetry(const RunWork& work, const Run& run)
     out.push_back(fmt::format("{}: {}", node, text));
   }
   return out;
+}
+
+class FirmwareRetryRules final : public RunKindRules {
+ public:
+  Result<void> accept(Run& run) const override {
+    run.firmware_retry.lifted.clear();
+    if (run.apply.nodes.empty())
+      return fail(ErrorCode::InvalidInput, "a firmware retry names its nodes; nothing was done");
+    if (!isRunReason(run.firmware_retry.reason))
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("a firmware retry needs a reason, of at most {} bytes: what was "
+                              "found, or repaired; it is kept in the log; nothing was done",
+                              kMaxRunReasonBytes));
+    return {};
+  }
+  Run asAsked(Run run) const override {
+    run.firmware_retry.lifted.clear();
+    return run;
+  }
+  Result<Policy> policy(const RunWork& work, const Run& run) const override {
+    return policyForRetry(work, run);
+  }
+  Async<RunPlan> plan(RunWork& work, Run run, FactSet facts, Policy policy) const override {
+    CO_TRY(plan, planRetry(work, run, facts, policy));
+    co_return RunPlan{std::move(plan)};
+  }
+  /// What others have begun is apply's.
+  std::optional<std::string> nothingLeft(const Run& run, const Plan& plan,
+                                         const std::set<std::string>& open) const override {
+    if (!plan.empty() || (run.begun && !open.empty())) return std::nullopt;
+    return "no firmware of these nodes has failed";
+  }
+  Result<std::unique_ptr<ApplyScope>> prepareApply(const RunWork& work, const Run& run,
+                                                   const Plan&) const override {
+    TRY_OK(liftFailures(work, run));
+    return nullptr;
+  }
+  Result<std::vector<std::string>> takeBack(const RunWork& work, const Run& run) const override {
+    return putBackFailures(work, run);
+  }
+};
+
+}  // namespace
+
+const RunKindRules& firmwareRetryRules() {
+  static const FirmwareRetryRules rules;
+  return rules;
 }
 
 }  // namespace muster::app

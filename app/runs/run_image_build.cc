@@ -3,6 +3,7 @@
 
 #include "app/runs/image_builder.h"
 #include "app/runs/run_change.h"
+#include "app/runs/run_rounds.h"
 #include "app/runs/run_scope.h"
 #include "base/io/files.h"
 #include "base/printable.h"
@@ -95,8 +96,6 @@ Async<std::string> buildOne(RunWork& work, Run run, std::string name) {
   co_return tail.last();
 }
 
-}  // namespace
-
 Async<Plan> planImageBuild(RunWork& work, Run run) {
   CO_TRY(missing, co_await missingNow(work, run.image_build.image));
   Plan plan;
@@ -142,6 +141,46 @@ Async<void> buildForRun(RunWork& work, RunRows& rows, Run run) {
   }
   CO_TRY_OK(rows.move(run.id, RunState::Done, RunReason::None));
   co_return Result<void>();
+}
+
+class ImageBuildRules final : public RunKindRules {
+ public:
+  Result<void> accept(Run& run) const override {
+    if (!run.apply.nodes.empty())
+      return fail(ErrorCode::InvalidInput, "a build of images is about no nodes; nothing was done");
+    const auto& asked = run.image_build;
+    if (!asked.over.empty() && (asked.image.empty() || asked.image == kRamOsName))
+      return fail(ErrorCode::InvalidInput, "over is for one image: name it; nothing was done");
+    return {};
+  }
+  std::string subject(const Run& run) const override {
+    return run.image_build.image.empty() ? "what is missing" : run.image_build.image;
+  }
+  bool isAboutNodes() const override { return false; }
+  Result<Policy> policy(const RunWork&, const Run&) const override {
+    Policy none;
+    none.only.insert(Subject::cluster());
+    return none;
+  }
+  Async<RunPlan> plan(RunWork& work, Run run, FactSet, Policy) const override {
+    CO_TRY(plan, co_await planImageBuild(work, std::move(run)));
+    co_return RunPlan{std::move(plan)};
+  }
+  /// What others have begun is apply's.
+  std::optional<std::string> nothingLeft(const Run& run, const Plan& plan,
+                                         const std::set<std::string>& open) const override {
+    return plan.empty() && !run.begun ? "" : RunKindRules::nothingLeft(run, plan, open);
+  }
+  Async<void> carryOut(RunRounds& rounds, Run run, std::optional<Plan>, bool) const override {
+    co_return co_await buildForRun(rounds.work(), rounds.rows(), std::move(run));
+  }
+};
+
+}  // namespace
+
+const RunKindRules& imageBuildRules() {
+  static const ImageBuildRules rules;
+  return rules;
 }
 
 }  // namespace muster::app

@@ -5,12 +5,10 @@
 // not built twice. docs/adr/0375. Internal to app/.
 #pragma once
 
-#include "app/runs/run_rounds.h"
+#include "app/runs/run_kind.h"
 
 namespace muster::app {
 
-/// Errors: NotFound (no such image), InvalidInput (the inventory)
-Async<lifecycle::Plan> planImageBuild(RunWork& work, lifecycle::Run run);
-Async<void> buildForRun(RunWork& work, RunRows& rows, lifecycle::Run run);
+const RunKindRules& imageBuildRules();
 
 }  // namespace muster::app

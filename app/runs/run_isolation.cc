@@ -2,16 +2,20 @@
 #include "app/runs/run_isolation.h"
 
 #include "app/runs/run_change.h"
+#include "app/runs/run_rounds.h"
 #include "app/runs/run_scope.h"
 #include "app/site/effective_cluster.h"
 #include "app/validation/isolation_work.h"
 #include "base/io/crypto.h"
+#include "base/printable.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/profile.h"
+#include "validate/isolate/isolation.h"
 
 #include <fmt/ranges.h>
 
 #include <charconv>
+#include <cmath>
 
 namespace muster::app {
 
@@ -123,8 +127,8 @@ Async<void> test(RunWork& work, RunRows& rows, Run run, std::vector<NodeName> no
   co_return settle(work, rows, run, *done);
 }
 
-}  // namespace
-
+/// One action that disturbs nothing for each node that is to be tested. Errors: Conflict (a named
+/// node must not be disturbed), InvalidInput (fewer than two nodes)
 Result<Plan> planIsolation(const RunWork& work, const Run& run, const FactSet& facts) {
   TRY(nodes, nodesMeant(work, run));
   Plan plan;
@@ -173,9 +177,43 @@ Async<void> isolateForRun(RunWork& work, RunRows& rows, Run run) {
   co_return Result<void>();
 }
 
-Result<void> leaveIsolation(const RunWork& work, const Run& run) {
-  if (run.kind != RunKind::Isolate || !work.isolation) return {};
-  return forgetIsolation(work.isolation->folder, logOf(run.id));
+class IsolationRules final : public RunKindRules {
+ public:
+  Result<void> accept(Run& run) const override {
+    const auto& engine = run.isolate.engine;
+    if (!engine.empty() && engine != "rdma" && engine != "nccl" && engine != "tcp")
+      return fail(
+          ErrorCode::InvalidInput,
+          fmt::format("there is no engine \"{}\"; there are rdma, nccl and tcp; without any "
+                      "it is what the nodes have",
+                      printable(engine)));
+    if (!isolate::proofOf(run.isolate.until))
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("an isolation is run until its nodes are cleared or good, not until "
+                              "\"{}\"",
+                              printable(run.isolate.until)));
+    if (!std::isfinite(run.isolate.min_gbps) || run.isolate.min_gbps < 0)
+      return fail(ErrorCode::InvalidInput, "the least rate of a healthy pair is in Gb/s, above 0");
+    return {};
+  }
+  Async<RunPlan> plan(RunWork& work, Run run, FactSet facts, Policy) const override {
+    CO_TRY(plan, planIsolation(work, run, facts));
+    co_return RunPlan{std::move(plan)};
+  }
+  Async<void> carryOut(RunRounds& rounds, Run run, std::optional<Plan>, bool) const override {
+    co_return co_await isolateForRun(rounds.work(), rounds.rows(), std::move(run));
+  }
+  /// What was tested so far is forgotten.
+  Result<void> cancel(const RunWork& work, const Run& run) const override {
+    return work.isolation ? forgetIsolation(work.isolation->folder, logOf(run.id)) : Result<void>();
+  }
+};
+
+}  // namespace
+
+const RunKindRules& isolationRules() {
+  static const IsolationRules rules;
+  return rules;
 }
 
 }  // namespace muster::app

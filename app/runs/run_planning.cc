@@ -2,9 +2,7 @@
 #include "app/runs/run_planning.h"
 
 #include "app/plans/plan_impact.h"
-#include "app/runs/rollout_plans.h"
-#include "app/runs/run_erasure.h"
-#include "app/runs/run_kinds.h"
+#include "app/runs/run_kind.h"
 #include "app/runs/run_scope.h"
 #include "inventory/model/cluster.h"
 
@@ -13,37 +11,30 @@ namespace muster::app {
 using namespace lifecycle;
 
 Async<RunRound> lookAt(RunWork& work, Run run) {
-  CO_TRY(policy, policyFor(work, run));
+  const auto& rules = rulesOf(run.kind);
+  CO_TRY(policy, rules.policy(work, run));
   auto facts = work.store.facts();
-  if (isAboutNodes(run)) {
+  if (rules.isAboutNodes()) {
     facts = co_await work.observe(policy);
   }
   if (!facts) co_return std::unexpected(std::move(facts).error());
-  std::string request;
-  if (run.kind == RunKind::Erase) {
-    CO_TRY(planned, planErasure(work, run, *facts));
-    request = planned.request.id;
-  }
-  CO_TRY(plan, co_await planOf(work, run, *facts, policy));
-  auto impact = co_await currentImpact(work.cluster, work.store, *facts, plan, work.observe_pool);
+  CO_TRY(planned, co_await rules.plan(work, run, *facts, policy));
+  auto impact =
+      co_await currentImpact(work.cluster, work.store, *facts, planned.plan, work.observe_pool);
   if (!impact) co_return std::unexpected(std::move(impact).error());
-  CO_TRY(open, declaredIntents(work.store, plan.policy));
-  const bool is_own = run.kind == RunKind::Erase || run.kind == RunKind::FirmwareRetry ||
-                      run.kind == RunKind::ImageBuild;
-  const bool has_nothing = is_own && !run.begun;  // what others have begun is apply's
-  const bool nothing_left =
-      plan.empty() && (open.empty() || run.kind == RunKind::Erase || has_nothing);
-  co_return RunRound{std::move(plan), std::move(*impact), std::move(request), nothing_left};
+  CO_TRY(open, declaredIntents(work.store, planned.plan.policy));
+  auto nothing_left = rules.nothingLeft(run, planned.plan, open);
+  co_return RunRound{std::move(planned.plan), std::move(*impact), std::move(planned.note),
+                     std::move(nothing_left)};
 }
 
 Async<std::optional<Plan>> makePlan(RunWork& work, RunRows& rows, RunMemory& memory, Run run) {
   const auto id = run.id;
   const auto& meant = run.apply.inventory;
   bool is_another = !meant.empty() && meant != work.cluster.digest;
-  if (run.kind == RunKind::Rollout) {  // its change is laid when the inventory is read
-    const auto known = isChangeKnown(work, run);
-    if (known) is_another = is_another || !*known;  // one that does not fit is told below
-  }
+  const auto& rules = rulesOf(run.kind);
+  const auto is_read = rules.isInventoryRead(work, run);
+  if (is_read) is_another = is_another || !*is_read;  // what does not fit is told below
   if (is_another && work.read_inventory && memory.read_again_for.insert(id).second) {
     memory.begin_none = true;  // the next executor, with the inventory as it is then, plans it
     work.read_inventory();
@@ -60,15 +51,12 @@ Async<std::optional<Plan>> makePlan(RunWork& work, RunRows& rows, RunMemory& mem
   auto round = co_await lookAt(work, planning);
   if (!round) co_return std::unexpected(std::move(round).error());
   if (round->nothing_left) {
-    CO_TRY_OK(rows.move(
-        id, RunState::Done, RunReason::NothingToDo,
-        run.kind == RunKind::FirmwareRetry ? "no firmware of these nodes has failed" : ""));
+    CO_TRY_OK(rows.move(id, RunState::Done, RunReason::NothingToDo, *round->nothing_left));
     co_return std::optional<Plan>();
   }
   const auto& plan = round->plan;
-  const bool has_waves = run.kind == RunKind::Rollout;  // each within the limits of its domains
   const auto within =
-      has_waves ? requireWithinRunLimit(round->impact) : requireWithinLimits(round->impact);
+      rules.isInWaves() ? requireWithinRunLimit(round->impact) : requireWithinLimits(round->impact);
   if (!within) {
     CO_TRY_OK(rows.move(id, RunState::Failed, RunReason::LimitsExceeded, within.error().text(),
                         [&](Run& row) { notePlan(row, plan, round->impact, work.clock.now()); }));
@@ -80,8 +68,8 @@ Async<std::optional<Plan>> makePlan(RunWork& work, RunRows& rows, RunMemory& mem
                 fmt::format("{} actions, plan {}", plan.actions.size(), plan.hash().substr(0, 12)),
                 [&](Run& row) {
                   notePlan(row, plan, round->impact, work.clock.now());
-                  row.erase.request = round->erase_request;
-                  row.inventory_digest = digestFor(work, row);
+                  if (round->note) round->note(row);
+                  row.inventory_digest = rules.digest(work);
                 }));
   co_return std::optional(plan);
 }

@@ -10,8 +10,8 @@ namespace muster::app {
 struct RunRound {
   lifecycle::Plan plan;
   PlanImpact impact;
-  std::string erase_request;  ///< EraseParams::request
-  bool nothing_left = false;
+  std::function<void(lifecycle::Run&)> note;  ///< RunPlan::note
+  std::optional<std::string> nothing_left;    ///< RunKindRules::nothingLeft
 };
 Async<RunRound> lookAt(RunWork& work, lifecycle::Run run);
 

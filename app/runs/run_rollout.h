@@ -1,49 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rollout of a run. Its waves, gates, soaks and limits are lifecycle/rollout's; the run brings
-// who asked and agreed, when nodes may be taken out, and that it goes on whatever dies. Internal to
-// app/.
+// The rollout of a run, or its undoing. Its change is made known when the inventory is read
+// (rollout_plans.h), and its waves obey orders by themselves (rollout_work.h). Internal to app/.
 #pragma once
 
-#include "app/runs/run_rounds.h"
-#include "lifecycle/rollout/freeze.h"
-
-#include <chrono>
-#include <map>
-#include <memory>
+#include "app/runs/run_kind.h"
 
 namespace muster::app {
 
-/// One rollout that is under way in this process.
-class RolloutWork {
- public:
-  RolloutWork(RunWork& work, RunRows& rows) : work_(work), rows_(rows) {}
-  RolloutWork(const RolloutWork&) = delete;
-
-  /// `resumed`: people have let it begin, or go on; else an earlier process has left it.
-  Async<void> carryOut(lifecycle::Run run, bool resumed);
-  /// What a person has ordered: nodes under way are finished, no others are begun. Answers whether
-  /// a rollout is under way that obeys.
-  bool obeys(lifecycle::RunOrder order, const std::string& by);
-  void saveProgress(const std::string& id);
-
- private:
-  Async<void> goOn(lifecycle::Run run, bool resumed);
-  Async<bool> begin(lifecycle::Run run);
-  Async<void> drive(lifecycle::Run run, lifecycle::RolloutDirection way);
-  Result<void> settle(const std::string& id);
-  std::string hold(const NodeName& node);
-  std::string windowOf(const NodeName& node);
-
-  RunWork& work_;
-  RunRows& rows_;
-  lifecycle::Run run_;
-  lifecycle::RunOrder order_ = lifecycle::RunOrder::None;
-  std::string ordered_by_;
-  std::unique_ptr<lifecycle::RolloutRecord> record_;
-  lifecycle::RunProgress saved_;
-  std::optional<WallTime> opens_;  ///< why it is held: its window opens then
-  std::map<std::string, std::pair<WallTime, std::string>>
-      windows_;  ///< by pool: looked at, why not
-};
+const RunKindRules& rolloutRules();
 
 }  // namespace muster::app

@@ -3,15 +3,9 @@
 
 #include "app/runs/run_agreement.h"
 #include "app/runs/run_change.h"
-#include "app/runs/run_erasure.h"
-#include "app/runs/run_firmware_retry.h"
-#include "app/runs/run_image_build.h"
-#include "app/runs/run_isolation.h"
-#include "app/runs/run_kinds.h"
+#include "app/runs/run_kind.h"
 #include "app/runs/run_planning.h"
-#include "app/runs/run_rollout.h"
 #include "app/runs/run_scope.h"
-#include "app/runs/run_validation.h"
 #include "inventory/model/cluster.h"
 
 #include <algorithm>
@@ -31,16 +25,19 @@ constexpr std::chrono::minutes kFactsAreFresh{2};
 }  // namespace
 
 RunRounds::RunRounds(RunWork& work, RunRows& rows, RunMemory& memory)
-    : work_(work),
-      rows_(rows),
-      memory_(memory),
-      rollout_(std::make_unique<RolloutWork>(work, rows)) {}
-RunRounds::~RunRounds() = default;
+    : work_(work), rows_(rows), memory_(memory) {}
 
-bool RunRounds::obeys(RunOrder order, const std::string& by) { return rollout_->obeys(order, by); }
+bool RunRounds::obeys(RunOrder order, const std::string& by) {
+  return order_handler_ && order_handler_->obeys(order, by);
+}
+
+void RunRounds::setOrderHandler(std::unique_ptr<OrderHandler> handler) {
+  order_handler_ = std::move(handler);
+}
 
 Async<void> RunRounds::carryOut(Run run) {
   const auto id = run.id;
+  order_handler_.reset();
   if (run.state == RunState::Running) {
     co_return co_await goOn(std::move(run), std::nullopt, false);
   }
@@ -65,7 +62,8 @@ Async<void> RunRounds::begin(Run run) {
     co_return std::unexpected(Error(ErrorCode::Denied, "nobody has agreed to its plan"));
   CO_TRY(still_agreed, isStillAgreed(rows_, work_.store, run));
   if (!still_agreed) co_return Result<void>();
-  if (isOfAnotherInventory(work_, run)) {
+  const auto& rules = rulesOf(run.kind);
+  if (rules.isOutdated(work_, run)) {
     CO_TRY_OK(rows_.move(id, RunState::Outdated, RunReason::InventoryChanged,
                          "the inventory has changed since the plan was made"));
     co_return Result<void>();
@@ -78,22 +76,22 @@ Async<void> RunRounds::begin(Run run) {
   const bool is_just_made = made_ && made_for_ == id && made_->hash() == run.plan_hash;
   if (!run.begun && is_just_made && !run.apply.confirm && run.approvals_needed == 0) plan = made_;
   if (!run.begun && !plan) {
-    CO_TRY(policy, policyFor(work_, run));
+    CO_TRY(policy, rules.policy(work_, run));
     const bool is_fresh = work_.clock.now() - run.planned_at < kFactsAreFresh;
     auto facts = work_.store.facts();
-    if (!is_fresh && isAboutNodes(run)) {
+    if (!is_fresh && rules.isAboutNodes()) {
       facts = co_await work_.observe(policy);
     }
     if (!facts) co_return std::unexpected(std::move(facts).error());
-    CO_TRY(now, co_await planOf(work_, run, *facts, policy));
-    if (now.hash() != run.plan_hash) {
+    CO_TRY(now, co_await rules.plan(work_, run, *facts, policy));
+    if (now.plan.hash() != run.plan_hash) {
       const auto stale =
           is_just_made ? staleReasons(*made_, work_.cluster, *facts) : std::vector<std::string>();
       CO_TRY_OK(rows_.move(id, RunState::Outdated, RunReason::FactsMoved,
                            stale.empty() ? "the plan is another one by now" : stale.front()));
       co_return Result<void>();
     }
-    plan = std::move(now);
+    plan = std::move(now.plan);
   }
   if (!run.begun) {  // looking again takes its time
     CO_TRY(is_open, isWindowOpen(rows_, work_.cluster, id));
@@ -105,31 +103,13 @@ Async<void> RunRounds::begin(Run run) {
 }
 
 Async<void> RunRounds::goOn(Run run, std::optional<Plan> first, bool resumed) {
-  if (run.kind == RunKind::Rollout) {
-    co_return co_await rollout_->carryOut(std::move(run), resumed);
-  }
-  if (run.kind == RunKind::ImageBuild) {
-    co_return co_await buildForRun(work_, rows_, std::move(run));
-  }
-  if (run.kind == RunKind::Isolate) {
-    co_return co_await isolateForRun(work_, rows_, std::move(run));
-  }
-  auto work = run.kind == RunKind::Erase
-                  ? eraseDisks(work_, rows_, std::move(run),
-                               [this](Run row, Plan plan) {
-                                 return apply(std::move(row), std::move(plan));
-                               })
-                  : converge(std::move(run), std::move(first));
-  co_return co_await std::move(work);
+  const auto& rules = rulesOf(run.kind);
+  co_return co_await rules.carryOut(*this, std::move(run), std::move(first), resumed);
 }
 
 Async<ApplyReport> RunRounds::apply(Run run, Plan plan) {
   const Worker worker{"run " + run.id, run.asked_by.principal, run.asked_by.address,
                       run.apply.command.empty() ? "run " + run.id : run.apply.command};
-  if (run.kind != RunKind::Erase) {
-    CO_TRY(open, declaredIntents(work_.store, plan.policy));
-    plan.policy.intents_to_end = std::move(open);
-  }
   const auto subjects = withSubjects(run.subjects, plan);
   CO_TRY(noted, changeRun(work_.runs, run.id, [&](Run row, std::string&) -> Result<Run> {
            ++row.progress.rounds;
@@ -144,10 +124,8 @@ Async<ApplyReport> RunRounds::apply(Run run, Plan plan) {
   memory_.hear = [this](const Event& event) {
     if (event.kind == EventKind::ActionDone && action_ids_.contains(event.action_id)) ++done_now_;
   };
-  CO_TRY_OK(forgetGates(work_, run));
-  CO_TRY_OK(liftFailures(work_, run));
-  const auto load = LoadAtOnce::begin(work_, run, plan);
-  if (!load) co_return std::unexpected(load.error());
+  const auto scope = rulesOf(run.kind).prepareApply(work_, run, plan);
+  if (!scope) co_return std::unexpected(scope.error());
   auto report = co_await work_.engine.apply(std::move(plan), worker);
   memory_.hear = {};
   if (!report) co_return report;
@@ -169,8 +147,8 @@ Async<ApplyReport> RunRounds::apply(Run run, Plan plan) {
 Result<void> RunRounds::end(const std::string& id, RunState state, RunReason reason,
                             const std::string& text) {
   TRY(run, rows_.read(id));
-  TRY(put_back, leaveRetry(work_, run));
-  TRY_OK(rows_.move(id, state, reason, text, [&](Run& row) { addProblems(row, put_back); }));
+  TRY(taken_back, rulesOf(run.kind).takeBack(work_, run));
+  TRY_OK(rows_.move(id, state, reason, text, [&](Run& row) { addProblems(row, taken_back); }));
   return {};
 }
 
@@ -195,12 +173,14 @@ Async<void> RunRounds::converge(Run run, std::optional<Plan> first) {
       CO_TRY(goes_on, mayGoOn(rows_, work_.cluster, id, seen->plan, seen->impact));
       if (!goes_on) {  // it waits, or is over
         CO_TRY(resting, rows_.read(id));
-        CO_TRY_OK(leaveRetry(work_, resting));
+        CO_TRY_OK(rulesOf(resting.kind).takeBack(work_, resting));
         co_return Result<void>();
       }
       plan = std::move(seen->plan);
     }
     const bool is_empty = plan->empty();
+    CO_TRY(open, declaredIntents(work_.store, plan->policy));
+    plan->policy.intents_to_end = std::move(open);
     auto report = co_await apply(run, std::move(*plan));
     if (!report) co_return std::unexpected(std::move(report).error());
     if (is_empty && report->ok() && report->held == 0) {
@@ -230,7 +210,7 @@ Async<void> RunRounds::converge(Run run, std::optional<Plan> first) {
 }
 
 void RunRounds::saveProgress(const std::string& id) {
-  rollout_->saveProgress(id);
+  if (order_handler_) order_handler_->saveProgress(id);
   if (done_now_ == done_saved_) return;
   const auto saved = changeRun(work_.runs, id, [this](Run run, std::string&) -> Result<Run> {
     run.progress = before_;

@@ -61,13 +61,22 @@ struct RunWork {
   std::shared_ptr<ImageBuilder> images = {};                ///< null: it cannot build images
 };
 
-class RolloutWork;
+/// What is under way and obeys orders by itself, so that it is not dropped for them.
+class OrderHandler {
+ public:
+  OrderHandler() = default;
+  virtual ~OrderHandler() = default;
+  OrderHandler(const OrderHandler&) = delete;
+  /// Whether it is under way, and so will obey.
+  virtual bool obeys(lifecycle::RunOrder order, const std::string& by) = 0;
+  /// What is done so far goes to the row.
+  virtual void saveProgress(const std::string& id) = 0;
+};
 
 class RunRounds {
  public:
   /// All are borrowed.
   RunRounds(RunWork& work, RunRows& rows, RunMemory& memory);
-  ~RunRounds();
   RunRounds(const RunRounds&) = delete;
 
   /// From the state that it is in, as far as it goes without people. May be dropped anywhere.
@@ -78,20 +87,28 @@ class RunRounds {
   /// What is done so far goes to the row.
   void saveProgress(const std::string& id);
 
+  // Of what RunKindRules::carryOut is made.
+
+  RunWork& work() { return work_; }
+  RunRows& rows() { return rows_; }
+  /// Rounds of a plan until nothing is left; `first` is the plan of the first one.
+  Async<void> converge(lifecycle::Run run, std::optional<lifecycle::Plan> first);
+  /// One plan by the engine; progress and problems go to the row.
+  Async<lifecycle::ApplyReport> apply(lifecycle::Run run, lifecycle::Plan plan);
+  /// Who obeys orders until another run is carried out.
+  void setOrderHandler(std::unique_ptr<OrderHandler> handler);
+
  private:
   Async<void> begin(lifecycle::Run run);
-  /// Of a run that is agreed to and begun.
   Async<void> goOn(lifecycle::Run run, std::optional<lifecycle::Plan> first, bool resumed);
-  Async<void> converge(lifecycle::Run run, std::optional<lifecycle::Plan> first);
-  Async<lifecycle::ApplyReport> apply(lifecycle::Run run, lifecycle::Plan plan);
   Result<void> end(const std::string& id, lifecycle::RunState state, lifecycle::RunReason reason,
                    const std::string& text);
 
   RunWork& work_;
   RunRows& rows_;
   RunMemory& memory_;
-  std::unique_ptr<RolloutWork> rollout_;
-  std::optional<lifecycle::Plan> made_;  ///< just now, for the run `made_for_`
+  std::unique_ptr<OrderHandler> order_handler_;  ///< null: it is dropped when something is ordered
+  std::optional<lifecycle::Plan> made_;          ///< just now, for the run `made_for_`
   std::string made_for_;
   std::set<std::string> action_ids_;  ///< of the plan that is carried out
   lifecycle::RunProgress before_;     ///< this round

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/runs/runs.h"
 
-#include "app/runs/image_builder.h"
 #include "app/runs/run_change.h"
+#include "app/runs/run_kind.h"
 #include "app/site/actor.h"
 #include "app/site/effective_cluster.h"
 #include "app/site/revoked_tokens.h"
 #include "base/io/crypto.h"
 #include "base/printable.h"
 #include "inventory/parse/hostlist.h"
-#include "lifecycle/rollout/freeze.h"
-#include "validate/isolate/isolation.h"
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <set>
 
 namespace muster::app {
@@ -22,8 +19,7 @@ namespace {
 
 using namespace lifecycle;
 
-constexpr std::size_t kIdBytes = 6;            ///< hexadecimal digits are twice as many
-constexpr std::size_t kMaxReasonBytes = 1000;  ///< of an override
+constexpr std::size_t kIdBytes = 6;  ///< hexadecimal digits are twice as many
 constexpr std::size_t kMaxLoudRuns = 100;
 constexpr std::size_t kMaxIdBytes = 64;  ///< of what somebody types
 
@@ -96,7 +92,7 @@ Result<Run> ordered(Run run, RunOrder order, const RunActor& actor, WallTime now
   const auto verb = toString(order);
   if (isEnd(run.state)) return fail(over(run, verb));
   // The waves of a rollout that has begun are ended by whoever serves the site, before its run is.
-  const bool has_waves = cancels && run.kind == RunKind::Rollout && run.begun;
+  const bool has_waves = cancels && run.begun && rulesOf(run.kind).isInWaves();
   if (!isWorkedOn(run) && !has_waves) {
     if (!cancels && run.state == RunState::Paused) return run;
     note = fmt::format("run {}: {} by {}", run.id, cancels ? "cancelled" : "paused", who(actor));
@@ -137,122 +133,15 @@ Result<Run> saidYes(Run run, const std::string& plan, const RunActor& actor, boo
                  actor.principal, now);
 }
 
-Result<void> checkErasure(const Run& run) {
-  if (run.kind != RunKind::Erase) return {};
-  std::vector<std::string> names;
-  if (!run.apply.nodes.empty()) {
-    TRY(expanded, inventory::expandHostlist(run.apply.nodes));
-    names = std::move(expanded);
-  }
-  if (names.size() != 1)
-    return fail(ErrorCode::InvalidInput, "an erasure is of one node: name it; nothing was done");
-  if (run.erase.reason.find_first_not_of(" \t\r\n") == std::string::npos ||
-      run.erase.reason.size() > kMaxReasonBytes)
-    return fail(ErrorCode::InvalidInput,
-                fmt::format("an erasure needs a reason, of at most {} bytes; it is kept in the "
-                            "report; nothing was done",
-                            kMaxReasonBytes));
-  std::set<std::string> serials;
-  for (const auto& disk : run.erase.disks)
-    if (disk.find_first_not_of(" \t\r\n") == std::string::npos || !serials.insert(disk).second)
-      return fail(ErrorCode::InvalidInput,
-                  fmt::format("\"{}\" is no serial of a disk, or stands there twice: name each "
-                              "disk once, by its serial; nothing was done",
-                              printable(disk)));
-  return {};
-}
-
-Result<void> checkRollout(const Run& run) {
-  if (run.kind != RunKind::Rollout) return {};
-  const auto& asked = run.rollout;
-  if (asked.back)
-    return asked.id.empty() ? fail(ErrorCode::InvalidInput, "say which rollout is to be undone")
-                            : Result<void>();
-  if (asked.change.empty() == asked.driver.empty())
-    return fail(ErrorCode::InvalidInput,
-                "say what changes, in one way: a change or a driver; nothing was done");
-  if (run.apply.nodes.empty())
-    return fail(ErrorCode::InvalidInput, "a rollout names its nodes; nothing was done");
-  if (asked.change.size() > kMaxRolloutChangeBytes)
-    return fail(ErrorCode::InvalidInput,
-                fmt::format("a change has at most {} bytes", kMaxRolloutChangeBytes));
-  return {};
-}
-
-Result<void> checkValidation(const Run& run) {
-  if (run.kind != RunKind::Validate) return {};
-  if (run.apply.nodes.empty())
-    return fail(ErrorCode::InvalidInput, "a validation names its nodes; nothing was done");
-  std::set<std::string> gates;
-  for (const auto& gate : run.validate.gates)
-    if (gate.empty() || !gates.insert(gate).second)
-      return fail(ErrorCode::InvalidInput,
-                  fmt::format("\"{}\" is no gate, or stands there twice: name each gate once; "
-                              "nothing was done",
-                              printable(gate)));
-  if (gates.size() > kMaxValidatedGates)
-    return fail(ErrorCode::InvalidInput,
-                fmt::format("a validation names at most {} gates; without any it runs all",
-                            kMaxValidatedGates));
-  return {};
-}
-
-Result<void> checkIsolation(const Run& run) {
-  if (run.kind != RunKind::Isolate) return {};
-  const auto& engine = run.isolate.engine;
-  if (!engine.empty() && engine != "rdma" && engine != "nccl" && engine != "tcp")
-    return fail(ErrorCode::InvalidInput,
-                fmt::format("there is no engine \"{}\"; there are rdma, nccl and tcp; without any "
-                            "it is what the nodes have",
-                            printable(engine)));
-  if (!validate::isolate::proofOf(run.isolate.until))
-    return fail(ErrorCode::InvalidInput,
-                fmt::format("an isolation is run until its nodes are cleared or good, not until "
-                            "\"{}\"",
-                            printable(run.isolate.until)));
-  if (!std::isfinite(run.isolate.min_gbps) || run.isolate.min_gbps < 0)
-    return fail(ErrorCode::InvalidInput, "the least rate of a healthy pair is in Gb/s, above 0");
-  return {};
-}
-
-Result<void> checkFirmwareRetry(const Run& run) {
-  if (run.kind != RunKind::FirmwareRetry) return {};
-  if (run.apply.nodes.empty())
-    return fail(ErrorCode::InvalidInput, "a firmware retry names its nodes; nothing was done");
-  const auto& reason = run.firmware_retry.reason;
-  if (reason.find_first_not_of(" \t\r\n") == std::string::npos || reason.size() > kMaxReasonBytes)
-    return fail(ErrorCode::InvalidInput,
-                fmt::format("a firmware retry needs a reason, of at most {} bytes: what was found, "
-                            "or repaired; it is kept in the log; nothing was done",
-                            kMaxReasonBytes));
-  return {};
-}
-
-Result<void> checkImageBuild(const Run& run) {
-  if (run.kind != RunKind::ImageBuild) return {};
-  if (!run.apply.nodes.empty())
-    return fail(ErrorCode::InvalidInput, "a build of images is about no nodes; nothing was done");
-  const auto& asked = run.image_build;
-  if (!asked.over.empty() && (asked.image.empty() || asked.image == kRamOsName))
-    return fail(ErrorCode::InvalidInput, "over is for one image: name it; nothing was done");
-  return {};
-}
-
-std::string subjectOf(const Run& run) {
-  if (run.kind == RunKind::ImageBuild)
-    return run.image_build.image.empty() ? "what is missing" : run.image_build.image;
-  return run.apply.nodes.empty() ? "all nodes" : run.apply.nodes;
-}
-
-/// But for the id, which is made anew.
-bool isSameRollout(RolloutParams a, const RolloutParams& b) {
-  if (!b.back) a.id = b.id;
-  return a == b;
-}
-
-/// What was asked for, without what planning has added.
-bool isSameErasure(const EraseParams& a, const EraseParams& b) {
-  return a.disks == b.disks && a.reason == b.reason;
+/// But for what nobody has asked for.
+bool isSameRequest(const Run& stored, const Run& asked) {
+  if (stored.kind != asked.kind) return false;
+  const auto& rules = rulesOf(asked.kind);
+  const auto a = rules.asAsked(stored), b = rules.asAsked(asked);
+  return a.apply == b.apply && a.erase == b.erase && a.rollout == b.rollout &&
+         a.validate == b.validate && a.isolate == b.isolate &&
+         a.firmware_retry == b.firmware_retry && a.image_build == b.image_build &&
+         a.after_restart == b.after_restart;
 }
 
 /// Whether it is something that happens to what a plan works on.
@@ -301,34 +190,23 @@ Result<Run> submitRun(RunStore& runs, const RunRequest& request, const RunActor&
   run.rollout = request.rollout;
   run.validate = request.validate;
   run.isolate = request.isolate;
-  run.firmware_retry = {request.firmware_retry.reason, {}};
+  run.firmware_retry = request.firmware_retry;
   run.image_build = request.image_build;
-  if (run.kind == RunKind::Rollout && !run.rollout.back) run.rollout.id = newRolloutId();
   if (!run.apply.nodes.empty()) {
     TRY(names, inventory::expandHostlist(run.apply.nodes));
     run.apply.nodes = inventory::foldHostlist(std::move(names));
   }
-  TRY_OK(checkErasure(run));
-  TRY_OK(checkRollout(run));
-  TRY_OK(checkValidation(run));
-  TRY_OK(checkIsolation(run));
-  TRY_OK(checkFirmwareRetry(run));
-  TRY_OK(checkImageBuild(run));
+  const auto& rules = rulesOf(run.kind);
+  TRY_OK(rules.accept(run));
   run.asked_by = actor;
   run.asked_at = now;
   run.after_restart = request.after_restart;
   run.idempotency_key = request.idempotency_key;
   run.stamps.push_back({RunState::Queued, RunReason::None, now, actor.principal});
   const auto note = fmt::format("run {}: {} {} asked for by {} ({})", run.id, toString(run.kind),
-                                subjectOf(run), who(actor), actor.way);
-  const auto wanted = run.apply;
-  TRY(stored, runs.add(std::move(run), note));
-  if (stored.apply != wanted || !isSameErasure(stored.erase, request.erase) ||
-      !isSameRollout(stored.rollout, request.rollout) || stored.validate != request.validate ||
-      stored.isolate != request.isolate ||
-      stored.firmware_retry.reason != request.firmware_retry.reason ||
-      stored.image_build != request.image_build || stored.kind != request.kind ||
-      stored.after_restart != request.after_restart)
+                                rules.subject(run), who(actor), actor.way);
+  TRY(stored, runs.add(run, note));
+  if (!isSameRequest(stored, run))
     return fail(ErrorCode::Conflict,
                 fmt::format("the idempotency key was used for another request, run {}", stored.id));
   return std::move(stored);
@@ -372,12 +250,12 @@ Result<RunEvents> followRun(RunStore& runs, Store& store, const std::string& id,
   out.next = std::max(after, out.run.first_event - 1);
   const bool is_over = isEnd(out.run.state);
   const auto own = std::string(kRunEventPrefix) + id;
-  const bool is_rollout = out.run.kind == RunKind::Rollout;
+  const bool has_notes = rulesOf(out.run.kind).isInWaves();
   TRY(read, store.events(out.next, limit, nullptr));
   // A large run has many nodes, and is asked after several times a second while nothing happens.
   std::set<Subject> subjects{Subject::cluster()};
   const bool has_work = std::any_of(read.begin(), read.end(), [&](const Event& event) {
-    return isWork(event.kind) || (is_rollout && event.kind == EventKind::Note);
+    return isWork(event.kind) || (has_notes && event.kind == EventKind::Note);
   });
   if (has_work && !out.run.subjects.empty()) {
     TRY(names, inventory::expandHostlist(out.run.subjects));
@@ -387,7 +265,7 @@ Result<RunEvents> followRun(RunStore& runs, Store& store, const std::string& id,
     if (is_over && event.sequence > out.run.last_event) break;
     out.next = event.sequence;
     const bool is_told =
-        is_rollout && event.kind == EventKind::Note && subjects.contains(event.subject);
+        has_notes && event.kind == EventKind::Note && subjects.contains(event.subject);
     if (event.action_id == own || is_told ||
         (isWork(event.kind) && subjects.contains(event.subject)))
       out.events.push_back(std::move(event));
@@ -438,9 +316,9 @@ Result<Run> confirmRun(RunStore& runs, const std::string& id, const std::string&
 
 Result<Run> overrideRun(RunStore& runs, const std::string& id, const std::string& plan_hash,
                         const std::string& reason, const RunActor& actor, WallTime now) {
-  if (reason.find_first_not_of(" \t\r\n") == std::string::npos || reason.size() > kMaxReasonBytes)
+  if (!isRunReason(reason))
     return fail(ErrorCode::InvalidInput,
-                fmt::format("an override needs a reason, of at most {} bytes", kMaxReasonBytes));
+                fmt::format("an override needs a reason, of at most {} bytes", kMaxRunReasonBytes));
   return changeRun(runs, id, [&](Run run, std::string& note) -> Result<Run> {
     if (run.state != RunState::NeedsApproval && run.state != RunState::Waiting)
       return fail(ErrorCode::Conflict,

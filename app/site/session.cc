@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "lifecycle/rollout/overlay.h"
 #include "lifecycle/store/runs.h"
+#include "provision/storage/erase.h"
 
 namespace muster::app {
 namespace {

@@ -3,6 +3,8 @@
 #include "app/runs/runs.h"
 
 #include "app/runs/run_erasure.h"
+#include "app/runs/run_kind.h"
+#include "lifecycle/runs/run_words.h"
 #include "provision/storage/erase.h"
 #include "tests/app/site_folder.h"
 
@@ -405,6 +407,40 @@ TEST_F(RunsTest, aValidationNamesItsNodesAndEachGateOnce) {
   EXPECT_EQ(listRuns(*runs_, {})->size(), 2u);
   EXPECT_EQ(listRuns(*runs_, {.kind = RunKind::Validate})->size(), 1u);
   EXPECT_THAT(*listRuns(*runs_, {.kind = RunKind::Erase}), IsEmpty());
+}
+
+TEST_F(RunsTest, eachKindHasRulesOfItsOwn) {
+  std::set<const RunKindRules*> known;
+  for (const auto& [kind, word] : kRunKinds)
+    EXPECT_TRUE(known.insert(&rulesOf(kind)).second) << word << " has those of another kind";
+}
+
+/// What planning or the run itself has written into the row since is nothing that was asked for.
+TEST_F(RunsTest, aKeyKnowsItsRequestWhateverTheRowHasGotSince) {
+  const std::vector<RunRequest> requests{
+      {.kind = RunKind::Erase, .apply = {"gpu001"}, .erase = {{}, "leaves", ""}},
+      {.kind = RunKind::FirmwareRetry, .apply = {"gpu001"}, .firmware_retry = {"swapped", {}}},
+      {.kind = RunKind::Rollout, .apply = {"gpu001"}, .rollout = {.driver = "nvidia-570"}}};
+  for (auto request : requests) {
+    const auto kind = std::string(toString(request.kind));
+    request.idempotency_key = "key-" + kind;
+    const auto made = submitRun(*runs_, request, kAnna, kNow);
+    ASSERT_TRUE(made) << kind << ": " << made.error().str();
+    EXPECT_EQ(made->rollout.id.empty(), request.kind != RunKind::Rollout) << kind;
+    auto row = *made;
+    if (request.kind == RunKind::Erase) row.erase.request = "e-1";
+    if (request.kind == RunKind::FirmwareRetry)
+      row.firmware_retry.lifted = {{"gpu001", "firmware-failed.BIOS", "2.1", kNow, "bmc"}};
+    ASSERT_TRUE(runs_->exchange(row, "")) << kind;
+    const auto again = submitRun(*runs_, request, kAnna, kNow);
+    ASSERT_TRUE(again) << kind << ": " << again.error().str();
+    EXPECT_EQ(again->id, made->id) << kind;
+    EXPECT_EQ(again->rollout.id, made->rollout.id) << kind;
+    request.erase.reason = "is sold";
+    request.firmware_retry.reason = "looked at";
+    request.rollout.driver = "nvidia-580";
+    EXPECT_EQ(errorOf(submitRun(*runs_, request, kAnna, kNow)).code(), ErrorCode::Conflict) << kind;
+  }
 }
 
 }  // namespace
