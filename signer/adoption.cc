@@ -8,12 +8,14 @@
 
 #include <fmt/format.h>
 
+#include <fcntl.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 
@@ -24,6 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxKeyBytes = 1u << 16;
 constexpr mode_t kOfOthers = 0077;
+constexpr int kMostAside = 1000;  ///< keys of before with one name
 
 struct Moved {
   const char* file;
@@ -131,8 +134,17 @@ Result<void> moveAside(const AdoptionRequest& request, const std::vector<std::st
                        std::vector<std::string>& said) {
   for (const auto& file : files) {
     const auto path = request.folder / file;
-    const auto aside = fmt::format("{}.before-{}", path.string(), std::time(nullptr));
-    if (::rename(path.c_str(), aside.c_str()) != 0)
+    const auto name = fmt::format("{}.before-{}", path.string(), std::time(nullptr));
+    auto aside = name;
+    const auto is_moved = [&path, &aside] {
+      return ::renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, aside.c_str(), RENAME_NOREPLACE) == 0;
+    };
+    int again = 1;
+    bool moved = is_moved();
+    // Of one second: each key of before stays.
+    for (; !moved && errno == EEXIST && again < kMostAside; moved = is_moved())
+      aside = fmt::format("{}-{}", name, ++again);
+    if (!moved)
       return fail(ErrorCode::Unavailable,
                   fmt::format("cannot move {} aside: {}", path.string(), std::strerror(errno)));
     said.push_back(fmt::format("the signer's {} of before is {} now", file, aside));
@@ -233,6 +245,7 @@ Result<std::vector<std::string>> adoptKeys(const AdoptionRequest& request) {
     TRY_OK(requireKeys(request.state, taken));
     if (!noted) {
       TRY_OK(requireNotLost(request.state, kCa, request.state / "ca" / "ca.key"));
+      TRY_OK(requireNotLost(request.state, kCa, request.state / "ca" / "ca.crt"));
       TRY_OK(requireNotLost(request.state, kCertificatesKey.name,
                             keyFileOf(request.state, kCertificatesKey)));
     }

@@ -194,6 +194,7 @@ Result<io::CertificateAuthority> loadAuthority(const fs::path& folder) {
     sole_maker = std::move(locked);
   }
   TRY_OK(requireNotLost(folder, kCa, folder / "ca" / "ca.key"));
+  TRY_OK(requireNotLost(folder, kCa, folder / "ca" / "ca.crt"));
   TRY_OK(requirePrivate(folder / "ca" / "ca.key"));
   TRY(ca, io::CertificateAuthority::loadOrCreate(folder / "ca", kCaName));
   TRY_OK(noteMade(folder, kCa));

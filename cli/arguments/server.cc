@@ -34,9 +34,10 @@ void addServerCommands(CLI::App& app, Invocation& call) {
   create.add_option("--hours", create_args.hours, "How long it lives")
       ->check(CLI::Range(1, 24 * 366))
       ->capture_default_str();
-  create.add_option("--pools", create_args.pools, "Only nodes of these pools (A,B)");
-  create.add_option("--racks", create_args.racks, "Only nodes in these racks (R1,R2)");
-  create.add_option("--nodes", create_args.nodes, "Only these nodes (hostlist)");
+  create.add_option("--pools", create_args.pools,
+                    "It opens the nodes of these pools (A,B); without pools, racks and nodes: all");
+  create.add_option("--racks", create_args.racks, "And the nodes in these racks (R1,R2)");
+  create.add_option("--nodes", create_args.nodes, "And these nodes (hostlist)");
   addCommand(group, "list", "List the tokens: role, scope, end; never what they are", call,
              tokenList);
   auto [revoke, revoke_args] =

@@ -21,6 +21,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+constexpr std::size_t kMostBytes = 1u << 16;
+
 class Adoption : public ::testing::Test {
  protected:
   void SetUp() override { fs::create_directory(state()); }
@@ -67,6 +69,37 @@ TEST_F(Adoption, keysOfAStateMoveAndNothingElseChanges) {
   ASSERT_TRUE(again) << again.error().str();
   EXPECT_THAT(*again, IsEmpty());
   expectMoved();
+}
+
+/// Within one second, as a script does it: no key of before takes the place of an earlier one.
+TEST_F(Adoption, keysOfBeforeAreKeptHoweverOftenTheyAreReplaced) {
+  makeKeys();
+  ASSERT_TRUE(adoptKeys(request()));
+  std::vector<std::string> keys{*io::readFile(own() / "keys/signing.pem", kMostBytes)};
+  for (int i = 0; i < 3; ++i) {
+    const auto restored = io::SigningKey::generate()->private_pem;
+    ASSERT_TRUE(io::writeFileAtomic(state() / "keys/signing.pem", restored.reveal(), 0600));
+    const auto done = adoptKeys(request(true));
+    ASSERT_TRUE(done) << done.error().str();
+    keys.push_back(restored.reveal());
+  }
+  std::vector<std::string> there;
+  for (const auto& entry : fs::directory_iterator(own() / "keys"))
+    if (entry.path().filename().string().starts_with("signing.pem"))
+      there.push_back(*io::readFile(entry.path(), kMostBytes));
+  EXPECT_THAT(there, ::testing::UnorderedElementsAreArray(keys));
+}
+
+/// Nodes know the CA by its certificate's fingerprint.
+TEST_F(Adoption, aCertificateOfTheCaThatIsLostIsNotMadeAnew) {
+  makeKeys();
+  fs::remove(state() / "ca/ca.crt");
+  const auto refused = adoptKeys(request());
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().text(), HasSubstr((state() / "ca/ca.crt").string() + " is missing"));
+  EXPECT_TRUE(fs::exists(state() / "ca/ca.key")) << "nothing was moved";
+  EXPECT_EQ(loadAuthority(state()).error().code(), ErrorCode::Conflict);
+  EXPECT_FALSE(fs::exists(state() / "ca/ca.crt"));
 }
 
 TEST_F(Adoption, keysThatOthersCouldReadMoveAndItIsSaid) {
