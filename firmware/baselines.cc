@@ -4,6 +4,8 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "bmc/roles.h"
+#include "firmware/files.h"
+#include "firmware/pending_images.h"
 #include "lifecycle/model/facet_table.h"
 
 #include "inventory/model/cluster.h"
@@ -166,6 +168,23 @@ UpgradePath upgradePathOf(const inventory::FirmwareBaseline& baseline, const Ver
     if (std::find(moving.begin(), moving.end(), name) == moving.end()) add(name);
   for (const auto& name : moving) add(name);
   return path;
+}
+
+void leaveFailedUndone(Schedule& schedule, const Versions& running,
+                       const lifecycle::Subject& subject, const lifecycle::FactSet& facts) {
+  const auto pending = pendingImagesOf(facts, subject);
+  const auto has_failed = [&](const UpdateStep& step) {
+    auto why = whyNotAgain(*step.component, subject, facts, pending);
+    if (why.empty()) return false;
+    const auto& name = step.component->name;
+    const auto found = running.find(name);
+    if (!schedule.undoneOf(name))
+      schedule.undone.push_back(
+          {step.component, found == running.end() ? "" : found->second, std::move(why)});
+    return true;
+  };
+  for (auto& wave : schedule.waves) std::erase_if(wave.steps, has_failed);
+  std::erase_if(schedule.waves, [](const Wave& wave) { return wave.steps.empty(); });
 }
 
 }  // namespace muster::firmware

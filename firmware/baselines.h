@@ -60,6 +60,10 @@ struct UpgradePath {
 };
 UpgradePath upgradePathOf(const inventory::FirmwareBaseline& baseline, const Versions& running,
                           Durations measured = {});
+/// The schedule as it is carried out on this node: what has failed there for good stays as it is,
+/// and is left undone with whyNotAgain. `running`: the versions that it was made from.
+void leaveFailedUndone(Schedule& schedule, const Versions& running,
+                       const lifecycle::Subject& subject, const lifecycle::FactSet& facts);
 
 /// Of one flash, and of a whole wave with its activation: as declared, else as learned, else a
 /// guess by the component's name.

@@ -42,6 +42,7 @@ Result<FirmwareUpgrades> firmwareUpgrades(const Options& options, const std::str
     auto durations = firmware::measuredBy(facts, subject);
     durations.insert(typical.begin(), typical.end());
     auto upgrade_path = firmware::upgradePathOf(*baseline, running, std::move(durations));
+    firmware::leaveFailedUndone(upgrade_path.schedule, running, subject, facts);
     out.nodes.push_back({node.name, baseline, std::move(running), std::move(upgrade_path)});
   }
   return out;

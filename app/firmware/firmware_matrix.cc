@@ -2,6 +2,7 @@
 #include "app/firmware/firmware_matrix.h"
 
 #include "firmware/baselines.h"
+#include "firmware/files.h"
 #include "firmware/pending_images.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/firmware.h"
@@ -18,8 +19,11 @@ using inventory::FirmwareBaseline;
 
 /// What becomes of each component of a baseline, in the order of its components.
 std::vector<FirmwareCell> cellsOf(const std::string& profile, const FirmwareBaseline& baseline,
-                                  const firmware::Versions& running) {
-  const auto path = firmware::upgradePathOf(baseline, running);
+                                  const firmware::Versions& running,
+                                  const lifecycle::Subject& subject,
+                                  const lifecycle::FactSet& facts) {
+  auto path = firmware::upgradePathOf(baseline, running);
+  firmware::leaveFailedUndone(path.schedule, running, subject, facts);
   std::vector<FirmwareCell> out;
   for (std::size_t place = 0; place < baseline.order.size(); ++place) {
     const auto* component = baseline.find(baseline.order[place]);
@@ -81,8 +85,10 @@ std::vector<FirmwareCell> firmwareMatrix(const inventory::Cluster& cluster,
     const auto* baseline = firmware::baselineOf(cluster, subject);
     if (!baseline) continue;
     const auto running = firmware::runningBy(facts, subject);
-    auto& way = ways[{node.profile, running}];
-    if (way.empty()) way = cellsOf(node.profile, *baseline, running);
+    std::vector<FirmwareCell> own;  // of a node on which something has failed
+    const bool has_failed = !firmware::failedFacets(facts, subject).empty();
+    auto& way = has_failed ? own : ways[{node.profile, running}];
+    if (way.empty()) way = cellsOf(node.profile, *baseline, running, subject, facts);
     const auto staged = stagedOn(facts, subject);
     for (const auto& one : way) {
       const auto on_it = staged.find(one.component);

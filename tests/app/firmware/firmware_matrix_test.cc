@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/firmware/firmware_matrix.h"
 
+#include "firmware/files.h"
 #include "firmware/progress.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/firmware.h"
@@ -59,6 +60,31 @@ class FirmwareMatrixTest : public ::testing::Test {
   inventory::Cluster cluster_;
   lifecycle::FactSet facts_;
 };
+
+/// An apply leaves it alone, so the matrix does not promise it.
+TEST_F(FirmwareMatrixTest, whatHasFailedForGoodIsLeftAndSaysWhatToDo) {
+  for (const auto* node : {"gpu1", "gpu2", "gpu3", "gpu4"}) runs(node, "2.0", "0x14");
+  facts_.put({Subject(NodeName("gpu2")),
+              firmware::failedFacet("BMC"),
+              "3.0 it was refused",
+              {},
+              "firmware",
+              ""});
+  facts_.put({Subject(NodeName("gpu3")),
+              firmware::failedFacet("BMC"),
+              "2.9 it was refused",
+              {},
+              "firmware",
+              ""});
+  const auto cells = cellsOf("BMC");
+  ASSERT_THAT(cells, SizeIs(2));
+  for (const auto& cell : cells) {
+    const bool is_left = cell.nodes == std::vector<std::string>{"gpu2"};
+    EXPECT_EQ(cell.state, is_left ? FirmwareState::Left : FirmwareState::ToUpdate);
+    EXPECT_EQ(cell.why.find("muster firmware retry gpu2") != std::string::npos, is_left);
+    EXPECT_EQ(cell.nodes.size(), is_left ? 1u : 3u) << "another version may be tried";
+  }
+}
 
 TEST_F(FirmwareMatrixTest, groupsNodesThatAreAlikeAndSaysWhatLiesBetween) {
   runs("gpu1", "3.0", "0x14");
