@@ -55,6 +55,9 @@ if(MUSTER_SANITIZE)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)  # its manual says it: with sanitizers this warning is often wrong (here on std::regex's own variables)
     target_compile_options(muster_flags INTERFACE -Wno-maybe-uninitialized)
   endif()
+  if(MUSTER_SANITIZE MATCHES undefined AND CMAKE_CXX_COMPILER_ID MATCHES Clang)  # libraries loaded at run time have types of their own for what we declare
+    target_compile_options(muster_flags INTERFACE -fno-sanitize=function)
+  endif()
   if(MUSTER_SANITIZE MATCHES thread)  # it does not know fences; Asio's own queues have mutexes too
     target_compile_definitions(muster_flags INTERFACE BOOST_ASIO_DISABLE_FENCED_BLOCK)
   endif()
