@@ -7,9 +7,12 @@
 #include "inventory/model/fabric_membership.h"
 #include "inventory/model/fabric_positions.h"
 #include "inventory/model/profile.h"
+#include "inventory/model/rails.h"
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <optional>
 
 namespace muster::fabric {
 
@@ -20,26 +23,6 @@ using inventory::Cluster;
 using inventory::Fabric;
 using inventory::FabricCable;
 using inventory::FabricShape;
-
-/// "gpu001" port 2 → its HCA of rail 1, port 1; "gpu001 mlx5_1" → itself; anything else is a
-/// switch.
-struct CableEnd {
-  Port port;
-  bool is_switch = false;
-};
-CableEnd cableEnd(const std::map<std::string, const Host*>& hosts, const std::string& name,
-                  int port) {
-  auto whole = hosts.find(name);
-  if (whole != hosts.end()) {
-    auto rail = static_cast<std::size_t>(port - 1);
-    const auto& hcas = whole->second->hcas;
-    return {{rail < hcas.size() ? hcas[rail] : hcaName(name, port - 1), 1}, false};
-  }
-  auto space = name.find(' ');
-  if (space != std::string::npos && hosts.count(name.substr(0, space)))
-    return {{name, port}, false};
-  return {{name, port}, true};
-}
 
 /// How HCAs are called in the system, and in node descriptions. A switch's name may have spaces
 /// too.
@@ -53,6 +36,82 @@ bool isHcaName(std::string_view device_name) {
   return hca.find(' ') == std::string_view::npos &&
          std::ranges::any_of(kHcaBegins,
                              [hca](std::string_view begin) { return hca.starts_with(begin); });
+}
+
+/// A name with the number of a port behind it, as reports and tools write one: "gpu001 mlx5_0 port
+/// 1", "gpu001 mlx5_0/1", "gpu001 mlx5_0:1".
+struct NameWithPort {
+  std::string_view name;
+  int port = 0;
+};
+std::optional<NameWithPort> splitPort(std::string_view text) {
+  for (const std::string_view between : {" port ", "/", ":"}) {
+    const auto at = text.rfind(between);
+    if (at == std::string_view::npos || at == 0) continue;
+    const auto digits = text.substr(at + between.size());
+    int port = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+    if (error == std::errc() && end == digits.data() + digits.size() && port > 0)
+      return NameWithPort{text.substr(0, at), port};
+  }
+  return std::nullopt;
+}
+
+using Hosts = std::map<std::string, const Host*, std::less<>>;
+
+/// "gpu001" port 2 → its HCA of rail 1, port 1; "gpu001 mlx5_1" → itself; anything else is a
+/// switch.
+struct CableEnd {
+  Port port;
+  bool is_switch = false;
+};
+CableEnd cableEnd(const Hosts& hosts, std::string_view name, int port) {
+  const auto whole = hosts.find(name);
+  if (whole == hosts.end()) return {{std::string(name), port}, !hosts.contains(hostOf(name))};
+  const auto& hcas = whole->second->hcas;
+  const auto rail = static_cast<std::size_t>(port - 1);
+  return {{rail < hcas.size() ? hcas[rail] : hcaName(name, port - 1), 1}, false};
+}
+
+/// The end that a cable means: every name of an HCA's port is that port. Errors: InvalidInput (the
+/// name has another port than the cable says; what is behind the node's name is no HCA)
+Result<CableEnd> declaredEnd(const Hosts& hosts, const Fabric& fabric, const FabricCable& cable,
+                             const std::string& name, int port) {
+  auto bad = [&](std::string text) {
+    return fail(
+        Error(ErrorCode::InvalidInput, fmt::format("fabric {}: {}", fabric.name, std::move(text)))
+            .at(cable.where));
+  };
+  std::string_view device = name;
+  const auto split = splitPort(name);
+  if (split && (hosts.contains(hostOf(split->name)) || isHcaName(split->name))) {
+    if (port != 1 && port != split->port)
+      return bad(
+          fmt::format("the cable of {} says port {} as well; leave one of them out", name, port));
+    device = split->name, port = split->port;
+  }
+  auto end = cableEnd(hosts, device, port);
+  const auto hca = std::string_view(end.port.node).substr(hostOf(end.port.node).size());
+  if (!end.is_switch && hca.find_first_of(" /:", 1) != std::string_view::npos)
+    return bad(fmt::format("{} is no HCA of {}: write it as \"{} mlx5_0\", and its port apart",
+                           name, hostOf(end.port.node), hostOf(end.port.node)));
+  return end;
+}
+
+/// Of a list of cables alone, whose node has rails: an HCA that is none of them is a typo, or
+/// belongs to no fabric. Empty: it is one. Of several fabrics see checkDeclarations.
+std::string noRail(const Cluster& cluster, const Hosts& hosts, const Fabric& fabric,
+                   const std::string& hca) {
+  const auto host = hosts.find(hostOf(hca));
+  const auto* node = cluster.findNode(NodeName(std::string(hostOf(hca))));
+  if (fabric.shape != FabricShape::Explicit || host == hosts.end() || !node) return {};
+  const auto& profile = cluster.profileOf(*node);
+  if (profile.rails.empty() || !profile.other_fabrics.empty() ||
+      std::ranges::find(host->second->hcas, hca) != host->second->hcas.end())
+    return {};
+  return fmt::format(
+      "{} is no rail of the profile {}; correct the cable, or add the HCA to the profile's rails",
+      hca, profile.name);
 }
 
 /// An end of a cable that would be taken for a switch, and is a host's: of a node that is not on
@@ -75,11 +134,15 @@ std::string strangeHost(const Cluster& cluster, const Fabric& fabric, const std:
 Result<void> addCables(TopologyBuilder& build, const Cluster& cluster, const Fabric& fabric,
                        const std::vector<Host>& nodes) {
   const Host controller{"controller", {controllerHca(fabric)}, -1};
-  std::map<std::string, const Host*> hosts = {{controller.name, &controller}};
+  Hosts hosts = {{controller.name, &controller}};
   for (const auto& node : nodes) hosts[node.name] = &node;
   const bool explicit_shape = fabric.shape == FabricShape::Explicit;
   auto add = [&](const CableEnd& end, const FabricCable& cable, AttachedRole role) -> Result<void> {
     if (!end.is_switch) {
+      if (auto strange = noRail(cluster, hosts, fabric, end.port.node); !strange.empty())
+        return fail(Error(ErrorCode::InvalidInput,
+                          fmt::format("fabric {}: {}", fabric.name, std::move(strange)))
+                        .at(cable.where));
       build.addHca(end.port.node, role);
       return {};
     }
@@ -98,8 +161,8 @@ Result<void> addCables(TopologyBuilder& build, const Cluster& cluster, const Fab
     return {};
   };
   for (const auto& cable : fabric.cables) {
-    auto from = cableEnd(hosts, cable.from_node, cable.from_port);
-    auto to = cableEnd(hosts, cable.to_node, cable.to_port);
+    TRY(from, declaredEnd(hosts, fabric, cable, cable.from_node, cable.from_port));
+    TRY(to, declaredEnd(hosts, fabric, cable, cable.to_node, cable.to_port));
     if (cable.role != AttachedRole::None && !from.is_switch &&
         hostOf(from.port.node) != controller.name)
       return fail(Error(ErrorCode::InvalidInput,

@@ -246,6 +246,46 @@ TEST_F(ExplicitDeclarations, aCableFromASwitchToItselfIsRefused) {
                                             "(ports 10 and 11)")));
 }
 
+// What was wrong: each was an HCA of its own, so one port had three cables.
+TEST_F(ExplicitDeclarations, everyNameOfAPortIsThatPort) {
+  const auto cables = fabric().cables;
+  for (const std::string name : {"gpu002 mlx5_0", "gpu002 mlx5_0 port 1", "gpu002 mlx5_0/1",
+                                 "gpu002 mlx5_0:1", "gpu002/1", "gpu002 port 1"}) {
+    fabric().cables = cables;  // its port 1 is "gpu002" there
+    fabric().cables.push_back(
+        {.from_node = name, .to_node = "leaf1", .to_port = 7, .where = kCableAt});
+    EXPECT_THAT(said(), ElementsAre(StartsWith("cables.csv:3:1: error: two cables end at gpu002 "
+                                               "mlx5_0 port 1")))
+        << name;
+    fabric().cables[2] = fabric().cables.back();  // instead of that one
+    fabric().cables.pop_back();
+    EXPECT_THAT(said(), IsEmpty()) << name;
+  }
+  fabric().cables[2].from_node = "gpu002 mlx5_0 port 2";
+  EXPECT_THAT(said(), ElementsAre(StartsWith("cables.csv:3:1: error: gpu002 mlx5_0 has ports 1 to "
+                                             "1, the cable names port 2")));
+  fabric().cables[2].from_node = "gpu002 mlx5_0/1", fabric().cables[2].from_port = 2;
+  expectRefused(kCableAt, "the cable of gpu002 mlx5_0/1 says port 2 as well");
+  for (const std::string name : {"gpu002 mlx5_0 port one", "gpu002 mlx5_0/P1", "gpu002  mlx5_0"}) {
+    fabric().cables[2].from_node = name, fabric().cables[2].from_port = 1;
+    expectRefused(kCableAt, name + " is no HCA of gpu002: write it as \"gpu002 mlx5_0\"");
+  }
+}
+
+TEST_F(ExplicitDeclarations, anHcaThatIsNoRailIsRefusedWhereTheProfileHasRails) {
+  auto& rails = cluster_.profiles.at("gpu-node").rails;
+  rails = {{"mlx5_0"}, {"mlx5_4"}};
+  fabric().cables[2].from_node = "gpu002 mlx5_4", fabric().cables[3].from_node = "gpu002 mlx5_0";
+  fabric().cables[3].from_port = 1;
+  EXPECT_THAT(said(), IsEmpty());
+  fabric().cables[2].from_node = "gpu002 mlx5_1", fabric().cables[2].where = kCableAt;
+  expectRefused(kCableAt, "gpu002 mlx5_1 is no rail of the profile gpu-node");
+  fabric().cables[2].from_node = "gpu002", fabric().cables[2].from_port = 3;
+  expectRefused(kCableAt, "gpu002 mlx5_2 is no rail of the profile gpu-node");
+  rails.clear();  // nobody has said which HCAs there are
+  EXPECT_THAT(said(), IsEmpty());
+}
+
 TEST_F(ExplicitDeclarations, anHcaOfANodeIsNoStorage) {
   fabric().cables[2].role = AttachedRole::Storage;  // gpu002 port 1
   fabric().cables[2].where = kCableAt;
