@@ -452,8 +452,6 @@ Result<Run> RemoteSite::run(const std::string& id) { return runOf(get(runPath(id
 Result<app::RunEvents> RemoteSite::followRun(const std::string& id, std::int64_t after,
                                              std::size_t limit) {
   app::RunEvents out;
-  TRY(now, run(id));
-  out.run = std::move(now);
   TRY(answer, get(runPath(id) + "/events",
                   {{"after", std::to_string(after)}, {"limit", std::to_string(limit)}}));
   TRY(items, itemsOf(answer));
@@ -464,6 +462,9 @@ Result<app::RunEvents> RemoteSite::followRun(const std::string& id, std::int64_t
     return fail(ErrorCode::Corrupt, where() + " does not say how the run goes on");
   out.next = next->get<std::int64_t>();
   out.ended = flagOf(answer, "ended");
+  // After the events: an end that they tell of is in the row that is read by then.
+  TRY(now, run(id));
+  out.run = std::move(now);
   return out;
 }
 

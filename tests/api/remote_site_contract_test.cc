@@ -55,6 +55,7 @@ class SiteClientSite : public ApiSite {
     options.socket = site_ / "api.sock";
     options.client = std::make_unique<RecordingClient>(
         options.socket, [this](const io::HttpRequest& request, const io::HttpResponse& response) {
+          if (after_answer_) after_answer_(request.url.target);
           Said said;
           said.status = response.status;
           said.headers = response.headers;
@@ -67,6 +68,7 @@ class SiteClientSite : public ApiSite {
     EXPECT_TRUE(site) << site.error().str();
     return site ? std::move(*site) : nullptr;
   }
+  std::function<void(const std::string& target)> after_answer_;
 };
 
 class SiteClientContract : public SiteClientSite, public ::testing::WithParamInterface<How> {
@@ -541,6 +543,32 @@ TEST_F(SiteClients, bothPrintTheSame) {
   const auto printed = print(*embedded);
   EXPECT_EQ(printed, print(*http));
   EXPECT_THAT(printed, HasSubstr("gpu002 unhealthy"));
+}
+
+/// Its end comes between the two answers of which a part of a run's story is made.
+TEST_F(SiteClients, aRunThatEndsWhileItIsFollowedIsNotToldAsEndedWithAnOldState) {
+  fill();
+  start();
+  const auto embedded = client(How::Embedded), http = client(How::Http);
+  const auto run = embedded->submitRun({.kind = lifecycle::RunKind::Apply, .apply = {"gpu001"}});
+  ASSERT_TRUE(run) << run.error().str();
+  bool was_ended = false;
+  after_answer_ = [&](const std::string& target) {
+    if (was_ended || target.find("/runs/" + run->id) == std::string::npos) return;
+    was_ended = true;
+    EXPECT_TRUE(embedded->say(run->id, app::RunWord::Cancel));
+  };
+  std::int64_t after = 0;
+  bool ended = false;
+  for (int part = 0; part < 10 && !ended; ++part) {
+    const auto followed = http->followRun(run->id, after, 100);
+    ASSERT_TRUE(followed) << followed.error().str();
+    ASSERT_TRUE(was_ended);
+    EXPECT_EQ(followed->run.state, lifecycle::RunState::Cancelled) << "part " << part;
+    after = followed->next;
+    ended = followed->ended;
+  }
+  EXPECT_TRUE(ended);
 }
 
 }  // namespace
