@@ -5,8 +5,49 @@
 #include "app/images.h"
 #include "app/site/site_keys.h"
 
+#include <fmt/format.h>
+
+#include <sys/wait.h>
+
+#include <fstream>
+#include <optional>
+
 namespace muster::app {
 namespace {
+
+/// The signal that has ended a child of this process, which stays to be reaped.
+std::optional<int> signalThatEnded(pid_t pid) {
+  siginfo_t info{};
+  if (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+    return std::nullopt;
+  if (info.si_code != CLD_KILLED && info.si_code != CLD_DUMPED) return std::nullopt;
+  return info.si_status;
+}
+
+/// A build that is killed says nothing: its log gets the signal as its last line.
+class LoggedBuild final : public io::Child {
+ public:
+  LoggedBuild(std::unique_ptr<io::Child> build, std::filesystem::path log)
+      : build_(std::move(build)), log_(std::move(log)) {}
+  pid_t pid() const override { return build_->pid(); }
+  bool running() override {
+    if (!runs_) return false;
+    const auto signal = signalThatEnded(pid());
+    if (!signal && build_->running()) return true;
+    runs_ = false;
+    if (signal)
+      std::ofstream(log_, std::ios::app)
+          << fmt::format("\nthe build was ended by signal {}\n", *signal);
+    return build_->running();
+  }
+  void terminate(std::chrono::milliseconds grace) override { build_->terminate(grace); }
+  void signal(int number) override { build_->signal(number); }
+
+ private:
+  const std::unique_ptr<io::Child> build_;
+  const std::filesystem::path log_;
+  bool runs_ = true;
+};
 
 class ImageProgram final : public ImageBuilder {
  public:
@@ -30,7 +71,8 @@ class ImageProgram final : public ImageBuilder {
                    {"MUSTER_CACHE", options_.cache.string()},
                    {"MUSTER_STORE", options_.store},
                    {"MUSTER_SERVER", ""}};
-    return processes_->start(std::move(command), log);
+    TRY(build, processes_->start(std::move(command), log));
+    return std::make_unique<LoggedBuild>(std::move(build), log);
   }
 
   std::filesystem::path folder() const override { return options_.state; }

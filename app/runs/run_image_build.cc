@@ -36,6 +36,9 @@ void tellLine(RunWork& work, const std::string& id, const std::string& text) {
                              std::string(kRunEventPrefix) + id, text});
 }
 
+/// Of the inventory, which each build reads: no reason why one fails.
+bool isWarning(std::string_view line) { return line.contains(": warning: "); }
+
 /// What a build has written since it was last asked, in whole lines.
 class LogTail {
  public:
@@ -53,7 +56,7 @@ class LogTail {
       read_ += line.size() + 1;
       line = printable(line.substr(0, kMaxLineBytes));
       if (line.empty()) continue;
-      last_.push_back(line);
+      if (!isWarning(line)) last_.push_back(line);
       if (last_.size() > kKeptLines) last_.pop_front();
       out.push_back(std::move(line));
     }

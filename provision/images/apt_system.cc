@@ -60,6 +60,17 @@ const char* kernelOf(const std::string& suite, Architecture architecture) {
 
 }  // namespace
 
+// mmdebstrap ignores SIGTERM, and its children know nothing of who began it. As the first process
+// of a namespace its end is the end of all of them; unshare's own end is its.
+io::Command inOwnNamespaces(std::vector<std::string> words) {
+  io::Command command;
+  command.program = "unshare";
+  command.args = {"--mount", "--propagation",     "private",      "--pid",
+                  "--fork",  "--kill-child=KILL", "--mount-proc", "--"};
+  command.args.insert(command.args.end(), words.begin(), words.end());
+  return command;
+}
+
 std::map<std::string, std::string> proxyEnvironment() {
   std::map<std::string, std::string> env;
   for (const char* scheme : {"http", "https"}) {
@@ -149,22 +160,12 @@ Result<void> installAptSystem(AptSystem system) {
     return fail(
         ErrorCode::Denied,
         "building images needs root (mmdebstrap makes device nodes and owners); run it with sudo");
-  io::Command command;
-  // A mount namespace of its own: should mmdebstrap be killed, /proc and /sys inside the folder are
-  // gone with it.
-  command.program = "unshare";
-  command.args = {"--mount",
-                  "--propagation",
-                  "private",
-                  "mmdebstrap",
-                  "--mode=root",
-                  "--variant=" + system.variant,
-                  "--format=directory",
-                  "--aptopt=Acquire::Languages \"none\"",
-                  "--aptopt=Acquire::Retries \"3\"",
-                  "--aptopt=APT::Install-Recommends \"false\"",
-                  "--dpkgopt=" + (system.recipes / "dpkg.cfg").string(),
-                  fmt::format("--include={}", fmt::join(system.packages, ","))};
+  auto command = inOwnNamespaces({"mmdebstrap", "--mode=root", "--variant=" + system.variant,
+                                  "--format=directory", "--aptopt=Acquire::Languages \"none\"",
+                                  "--aptopt=Acquire::Retries \"3\"",
+                                  "--aptopt=APT::Install-Recommends \"false\"",
+                                  "--dpkgopt=" + (system.recipes / "dpkg.cfg").string(),
+                                  fmt::format("--include={}", fmt::join(system.packages, ","))});
   const bool is_foreign = system.architecture != kBuiltFor;
   if (is_foreign)
     command.args.push_back(std::string("--architectures=") + traitsOf(system.architecture).name);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/architecture.h"
+#include "base/io/process.h"
 #include "base/result.h"
 #include "inventory/model/fwd.h"
 #include "provision/images/system_builder.h"
@@ -43,6 +44,10 @@ Result<void> checkRunsProgramsOf(Architecture architecture);
 /// Where they come from: the declared archives, or the mirror, or what this machine itself uses.
 /// Errors: NotFound (an archive's key)
 Result<std::vector<std::string>> aptLinesOf(const inventory::ImageBuild& build);
+
+/// A command in namespaces of its own, as root: what it mounts is gone with it, and so is every
+/// process that it began, when it ends, is killed, or this process dies.
+io::Command inOwnNamespaces(std::vector<std::string> words);
 
 /// The proxy that this machine's apt uses, as environment variables; never stored in an image.
 std::map<std::string, std::string> proxyEnvironment();

@@ -64,15 +64,8 @@ Result<void> installDnfSystem(DnfSystem system) {
   TRY_OK(io::writeFileAtomic(config, configuration));
   TRY_OK(io::writeFileAtomic(system.work / ".rpmmacros", kRpmMacros));
   TRY_OK(io::makeDirs(system.root));
-  io::Command command;
-  command.program = "unshare";
-  command.args = {"--mount",
-                  "--propagation",
-                  "private",
-                  (system.recipes / "node-dnf/install.sh").string(),
-                  system.root.string(),
-                  config.string(),
-                  system.build.release};
+  auto command = inOwnNamespaces({(system.recipes / "node-dnf/install.sh").string(),
+                                  system.root.string(), config.string(), system.build.release});
   command.args.insert(command.args.end(), system.packages.begin(), system.packages.end());
   command.env = proxyEnvironment();
   command.env["HOME"] = system.work.string();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/images/image_cache.h"
 
+#include "base/io/crypto.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -14,6 +16,42 @@
 namespace muster::provision {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kPartial = ".partial";
+constexpr std::size_t kTokenDigits = 16;
+
+/// Another name each time: a process that an earlier build has left behind writes to a folder that
+/// is none any more.
+fs::path newPartialOf(const fs::path& entry) {
+  fs::path partial = entry;
+  partial += "." + io::sha256Hex(io::randomToken(24)).substr(0, kTokenDigits);
+  return partial += kPartial;
+}
+
+/// Errors: Conflict (mounted). One that something still writes to is left for `image prune`.
+Result<void> removePartialsOf(const fs::path& entry) {
+  const auto begin = entry.filename().string() + ".";
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const auto& each : fs::directory_iterator(entry.parent_path(), error))
+    if (const auto name = each.path().filename().string();
+        name.starts_with(begin) && name.ends_with(kPartial))
+      found.push_back(each.path());
+  for (const auto& partial : found)
+    if (auto removed = removeTree(partial);
+        !removed && removed.error().code() == ErrorCode::Conflict)
+      return removed;
+  return {};
+}
+
+}  // namespace
+
+fs::path lockOfPartial(const fs::path& partial) {
+  const auto name = partial.filename().string();
+  return partial.parent_path() / (name.substr(0, name.find('.')) + ".lock");
+}
 
 Result<BuildLock> BuildLock::take(const fs::path& file, const std::function<void()>& on_wait) {
   TRY_OK(io::makeDirs(file.parent_path()));
@@ -59,9 +97,8 @@ Result<void> removeTree(const fs::path& folder) {
 
 Result<void> publish(const fs::path& entry,
                      const std::function<Result<void>(const fs::path&)>& fill) {
-  fs::path partial = entry;
-  partial += ".partial";
-  TRY_OK(removeTree(partial));
+  TRY_OK(removePartialsOf(entry));
+  const auto partial = newPartialOf(entry);
   TRY_OK(io::makeDirs(partial));
   if (auto filled = fill(partial); !filled) {
     (void)removeTree(partial);

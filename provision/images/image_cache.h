@@ -4,11 +4,12 @@
 //   images/KEY/{pack, content.json, index-SIGNER.json}     KEY = SHA-256 of the build's inputs;
 //   content.json is the canonical index ramos/KEY/{vmlinuz, initrd.img}
 //   ramos/agent-DIGEST/agent.img ramos/KEY.use                                          held by
-//   whoever starts machines from it (ramos_sets.h) …/KEY.partial being built, under the lock
+//   whoever starts machines from it (ramos_sets.h) …/KEY.TOKEN.partial being built, under the lock
 //   KEY.lock; left over only after a crash
 //
-// A folder is made as KEY.partial and renamed, so a reader sees all of it or nothing. Packs do not
-// depend on who signs: each controller adds its own signed index beside the pack.
+// A folder is made as KEY.TOKEN.partial, of another name each time, and renamed, so a reader sees
+// all of it or nothing. Packs do not depend on who signs: each controller adds its own signed index
+// beside the pack.
 #pragma once
 
 #include "base/io/files.h"
@@ -37,6 +38,9 @@ class BuildLock {
 
 /// Removes a folder, unless something is mounted below it. Errors: Conflict (mounted), Internal
 Result<void> removeTree(const std::filesystem::path& folder);
+
+/// The lock under which a folder KEY.TOKEN.partial is built.
+std::filesystem::path lockOfPartial(const std::filesystem::path& partial);
 
 /// Builds `entry` by `fill` (called with an empty folder) and publishes it. Whatever was there is
 /// replaced. The caller holds the entry's lock.

@@ -135,8 +135,7 @@ std::vector<fs::path> leftovers(const fs::path& cache) {
   for (const char* kind : {"images", "ramos"})
     for (const auto& folder : fs::directory_iterator(cache / kind, error)) {
       if (folder.path().extension() != ".partial") continue;
-      fs::path lock = folder.path();
-      if (BuildLock::isFree(lock.replace_extension(".lock"))) found.push_back(folder.path());
+      if (BuildLock::isFree(lockOfPartial(folder.path()))) found.push_back(folder.path());
     }
   for (const auto& folder : fs::directory_iterator(cache, error)) {
     const auto name = folder.path().filename().string();
@@ -158,10 +157,7 @@ Result<void> clear(const Clearing& plan) {
     if (set.why.empty()) TRY_OK(removeRamOs(set));
   for (const auto& image : plan.remove)
     TRY_OK(remove(image.folder, image.folder.string() + ".lock"));
-  for (fs::path folder : plan.leftovers) {
-    const fs::path copy = folder;
-    TRY_OK(remove(copy, folder.replace_extension(".lock")));
-  }
+  for (const fs::path& folder : plan.leftovers) TRY_OK(remove(folder, lockOfPartial(folder)));
   return {};
 }
 

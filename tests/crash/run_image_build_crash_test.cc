@@ -40,7 +40,8 @@ class Build final : public io::Child {
         ends_at_(clock.steady() + kBuildTakes) {
     ++cache_->begun;
     cache_->most = std::max(cache_->most, ++cache_->running);
-    std::ofstream(log_) << "installs packages\n";
+    std::ofstream(log_) << "cluster.yaml:1:1: warning: the inventory has no nodes\n"
+                        << "installs packages\n";
   }
   ~Build() override { end(); }
   pid_t pid() const override { return 1; }
@@ -150,6 +151,7 @@ TEST(ImageBuildRun, tellsWhyABuildHasFailed) {
   EXPECT_EQ(toString(trial.run().state), toString(RunState::Failed));
   EXPECT_EQ(trial.run().reason, RunReason::ActionFailed);
   EXPECT_THAT(trial.run().text, HasSubstr("the mirror does not answer"));
+  EXPECT_THAT(trial.run().text, ::testing::Not(HasSubstr("the inventory has no nodes")));
   EXPECT_EQ(trial.cache_->begun, 1) << "the next one is not begun";
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/io/files.h"
 #include "inventory/model/images.h"
+#include "provision/images/image_cache.h"
+#include "provision/images/image_library.h"
 #include "provision/images/image_store_parts.h"
 #include "provision/images/packed_image.h"
 #include "provision/images/ramos_cache.h"
@@ -220,6 +222,42 @@ TEST_F(ImageStoreTest, goesOnWhereAKilledBuildLeftItsFolder) {
   ASSERT_TRUE(io::writeFileAtomic(partial / "pack", "half"));
   EXPECT_TRUE(open()->build(sampleImage(), kQuiet));
   EXPECT_FALSE(std::filesystem::exists(partial));
+}
+
+/// A process that the killed one has left behind goes on where it was.
+TEST_F(ImageStoreTest, noBuildTakesTheFolderOfAnother) {
+  const auto images = folder_ / "cache/images";
+  const auto partials = [&images] {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(images))
+      if (entry.path().extension() == ".partial") names.insert(entry.path().filename());
+    return names;
+  };
+  std::set<std::string> first, second;
+  const auto killed = open([&](auto& builder) {
+                        builder.during_build = [&] { first = partials(); };
+                        builder.failure = Error(ErrorCode::Unavailable, "killed");
+                      })->build(sampleImage(), kQuiet);
+  ASSERT_FALSE(killed);
+  ASSERT_EQ(first.size(), 1u);
+  ASSERT_TRUE(io::makeDirs(images / *first.begin() / "left"));
+  std::filesystem::path foreign = images / *first.begin() / "left/foreign";
+  const auto built = open([&](auto& builder) {
+                       builder.during_build = [&] {
+                         EXPECT_FALSE(std::filesystem::exists(foreign.parent_path()));
+                         second = partials();
+                         EXPECT_TRUE(io::makeDirs(foreign.parent_path()));
+                         EXPECT_TRUE(io::writeFileAtomic(foreign, "x"));
+                       };
+                     })->build(sampleImage(), kQuiet);
+  ASSERT_TRUE(built) << built.error().str();
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_NE(*first.begin(), *second.begin());
+  EXPECT_TRUE(std::filesystem::exists(foreign)) << "beside what was built, not in it";
+  EXPECT_EQ(leftovers(folder_ / "cache"), (std::vector{images / *first.begin()}));
+  ASSERT_TRUE(
+      publish(images / imageKey(sampleImage()), [](const auto&) { return Result<void>(); }));
+  EXPECT_TRUE(leftovers(folder_ / "cache").empty());
 }
 
 TEST_F(ImageStoreTest, aSecondBuilderWaitsForTheFirst) {
