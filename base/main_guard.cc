@@ -49,7 +49,7 @@ void fillStandardStreams() {
 
 bool wasClosedAtStart(int fd) { return closed_at_start.at(static_cast<std::size_t>(fd)); }
 
-int codeOnceWritten(std::string_view program, int code, std::ostream& out, int fd) {
+int codeOnceWritten(std::string_view program, int code, std::ostream& out, int fd, int unwritten) {
   errno = 0;
   out.flush();
   const int error = errno;  // 0: an earlier write has failed
@@ -60,7 +60,7 @@ int codeOnceWritten(std::string_view program, int code, std::ostream& out, int f
   std::cerr << fmt::format("{}: not all of the output could be written{}{}\n", program,
                            error != 0 ? ": " : "", error != 0 ? std::strerror(error) : "")
             << std::flush;
-  return code == 0 ? 1 : code;
+  return code == 0 ? unwritten : code;
 }
 
 }  // namespace muster

@@ -32,9 +32,10 @@ int guardedMain(std::string_view program, Work&& work) {
   }
 }
 
-/// The exit code once `out`, which writes to the descriptor, is flushed: 0 becomes 1, with a
-/// message on standard error, when not everything could be written (a full disk). A reader that has
-/// closed its pipe wants no more; that is no failure.
-int codeOnceWritten(std::string_view program, int code, std::ostream& out, int fd);
+/// The exit code once `out`, which writes to the descriptor, is flushed: 0 becomes `unwritten`,
+/// with a message on standard error, when not everything could be written (a full disk). A reader
+/// that has closed its pipe wants no more; that is no failure.
+int codeOnceWritten(std::string_view program, int code, std::ostream& out, int fd,
+                    int unwritten = 1);
 
 }  // namespace muster

@@ -6,6 +6,8 @@
 
 #include <barrier>
 #include <condition_variable>
+#include <new>
+#include <system_error>
 #include <thread>
 
 namespace muster::burn {
@@ -15,6 +17,11 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kSampleEvery{1};
 constexpr std::chrono::milliseconds kBeforePulses{
     1'000};  ///< for devices to prepare their products
+constexpr const char* kHungGpu =
+    "the kernel hangs or the device is lost; look for an XID in the kernel's log, reset the device";
+constexpr const char* kHungHost =
+    "a core hangs, or this process gets too little time of the processors; look for machine checks "
+    "and stalled processors in the kernel's log, and for what else runs here";
 
 /// The sensors of one device, looked at by its own thread at the edges of stages and by the sampler
 /// in between.
@@ -250,8 +257,13 @@ class Run {
         watchdog = std::jthread([this](std::stop_token stop) { watch(std::move(stop)); });
       Sampler sampler(probes_);
       std::vector<std::jthread> threads;
-      for (std::size_t i = 0; i < devices_.size(); ++i)
-        threads.emplace_back([this, i] { runDevice(i); });
+      try {
+        for (std::size_t i = 0; i < devices_.size(); ++i)
+          threads.emplace_back([this, i] { runDevice(i); });
+      } catch (...) {  // the others would wait for those that never began
+        for (auto i = threads.size(); i < devices_.size(); ++i) together_.arrive_and_drop();
+        throw;
+      }
     }
     for (std::size_t i = 0; i < devices_.size(); ++i)
       report_.devices[i].telemetry = probes_[i]->since(0);
@@ -279,7 +291,7 @@ class Run {
       }
       const auto first = probes_[i]->count();
       probes_[i]->look();
-      auto done = runStage(i, stage);
+      auto done = runStageWithin(i, stage);
       probes_[i]->look();
       evaluate(done, options_, probes_[i]->since(first));
       std::lock_guard lock(mutex_);
@@ -288,6 +300,24 @@ class Run {
     }
     std::lock_guard lock(mutex_);
     evaluateMissing(report_.devices[i], options_);
+  }
+
+  /// What the host lacks while a stage runs is told as that, for the stage.
+  StageReport runStageWithin(std::size_t i, const Stage& stage) {
+    StageReport broken;
+    broken.name = stage.name();
+    broken.seed = options_.seed;
+    try {
+      return runStage(i, stage);
+    } catch (const std::bad_alloc&) {
+      broken.lacks(Outcome::Error, "not enough memory of the host for this stage");
+    } catch (const std::system_error& error) {
+      broken.lacks(Outcome::Error,
+                   fmt::format("no thread could be started: {}; is there a limit of memory or of "
+                               "processes?",
+                               error.what()));
+    }
+    return broken;
   }
 
   StageReport runStage(std::size_t i, const Stage& stage) {
@@ -339,11 +369,10 @@ class Run {
       stage.name = running_[i].empty() ? "waiting for the other devices" : running_[i];
       stage.seed = report.seed;
       if (i == call.device)
-        stage.lacks(
-            Outcome::Timeout,
-            fmt::format("{}: no answer within {} s: the kernel hangs or the device is "
-                        "lost; look for an XID in the kernel's log, reset the device",
-                        call.what, std::chrono::ceil<std::chrono::seconds>(call.bound).count()));
+        stage.lacks(Outcome::Timeout,
+                    fmt::format("{}: no answer within {} s: {}", call.what,
+                                std::chrono::ceil<std::chrono::seconds>(call.bound).count(),
+                                culprit.kind == "cpu" ? kHungHost : kHungGpu));
       else
         stage.lacks(Outcome::NoData, "not finished: " + name + " does not answer");
       device.stages.push_back(std::move(stage));

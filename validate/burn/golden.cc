@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/burn/golden.h"
 
+#include "validate/burn/first_error.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -83,11 +85,16 @@ template <class Work>
 void eachOnAllCores(int count, Work work) {
   const int threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1,
                                  std::min(count, kMostThreads));
+  FirstError error;
   std::vector<std::jthread> workers;
   for (int first = 0; first < threads; ++first)
-    workers.emplace_back([=] {
-      for (int i = first; i < count; i += threads) work(i);
+    workers.emplace_back([=, &error] {
+      error.guard([&] {
+        for (int i = first; i < count; i += threads) work(i);
+      });
     });
+  workers.clear();
+  error.rethrow();
 }
 
 std::vector<std::vector<double>> tileRows(const Source& source) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster-burn: the burn engine as a program. Exit: 0 passed, 1 not passed, 2 wrong words, 3 the
-// tester cannot be trusted.
+// tester cannot be trusted, 4 passed but the report could not be written.
 #include "base/json_output.h"
+#include "base/main_guard.h"
 #include "validate/burn/backends.h"
 #include "validate/burn/engine.h"
 #include "validate/burn/self_test.h"
@@ -13,13 +14,16 @@
 
 #include <fstream>
 #include <iostream>
+#include <new>
 
 namespace {
 
 using namespace muster;
 using namespace muster::burn;
 
-enum Exit { kPassed = 0, kNotPassed = 1, kWrongWords = 2, kUntrusted = 3 };
+enum Exit { kPassed = 0, kNotPassed = 1, kWrongWords = 2, kUntrusted = 3, kUnwritten = 4 };
+
+constexpr const char* kProgram = "muster-burn";
 
 struct Words {
   std::string backend = "cpu", json;
@@ -29,6 +33,17 @@ struct Words {
   bool self_test = false, no_canary = false;
   Options options;
 };
+
+/// As CLI::Range, which lets `nan` through: no comparison with it is true.
+CLI::Validator numberWithin(double least, double most) {
+  return {[least, most](const std::string& text) {
+            double value = 0;
+            if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most)
+              return std::string();
+            return fmt::format("expected a number from {} to {}, not {}", least, most, text);
+          },
+          fmt::format("FLOAT in [{} - {}]", least, most)};
+}
 
 void declare(CLI::App& app, Words& words) {
   app.add_option("--backend", words.backend,
@@ -41,14 +56,14 @@ void declare(CLI::App& app, Words& words) {
       ->delimiter(',');
   app.add_option("--seconds", words.seconds, "of each stage")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 86400.0));
+      ->check(numberWithin(0, 86400));
   app.add_option("--hold-seconds", words.hold_seconds,
                  "bit-fade: how long memory is left alone; 0: none")
-      ->check(CLI::Range(0.0, 3600.0));
+      ->check(numberWithin(0, 3600));
   app.add_option("--hang-seconds", words.hang_seconds,
                  "a call into a device that takes longer ends the run, with the device's name")
       ->capture_default_str()
-      ->check(CLI::Range(1.0, 3600.0));
+      ->check(numberWithin(1, 3600));
   app.add_option("--n", words.options.n, "size of products; default: where the device is fastest")
       ->check(CLI::Range(0, 16384));
   app.add_option("--memory-percent", words.options.memory_percent, "of the free memory")
@@ -60,7 +75,7 @@ void declare(CLI::App& app, Words& words) {
   app.add_option("--min-power-share", words.options.min_power_share,
                  "power: of the board's limit, as a mean over the stage")
       ->capture_default_str()
-      ->check(CLI::Range(0.01, 1.0));
+      ->check(numberWithin(0.01, 1));
   app.add_option("--require", words.options.sensors,
                  "sensors that must be there: watts, ecc, throttle")
       ->delimiter(',')
@@ -169,7 +184,10 @@ int testSelf(Devices& devices, bool every_bit, bool tell, const Options& watch) 
 }
 
 bool writeReport(const std::string& file, const std::string& text) {
-  if (file == "-") return static_cast<bool>(std::cout << text << std::endl);
+  if (file == "-") {
+    std::cout << text << '\n';
+    return true;  // main() tells whether all of it could be written
+  }
   std::ofstream out(file);
   out << text << '\n';
   return static_cast<bool>(out.flush());
@@ -178,7 +196,7 @@ bool writeReport(const std::string& file, const std::string& text) {
 Result<void> tell(const Words& words, const Report& report) {
   if (!words.json.empty() && !writeReport(words.json, jsonText(toJson(report), 1)))
     return fail(ErrorCode::Unavailable, "cannot write " + words.json);
-  if (words.json != "-") std::cout << toText(report) << std::flush;
+  if (words.json != "-") std::cout << toText(report);
   return {};
 }
 
@@ -190,6 +208,7 @@ Result<int> run(Words& words) {
       std::chrono::milliseconds(static_cast<long>(words.hang_seconds * 1000));
   words.options.on_hang = [&words](const Report& report) {
     (void)tell(words, report);
+    (void)codeOnceWritten(kProgram, kNotPassed, std::cout, STDOUT_FILENO);
     ::_exit(kNotPassed);  // the call that hangs never ends, and neither would its thread
   };
   if (words.self_test) return testSelf(devices, true, true, words.options);
@@ -202,13 +221,14 @@ Result<int> run(Words& words) {
     if (const int code = testSelf(devices, false, false, words.options); code != kPassed)
       return code;
   const auto report = burn::burn(devices, words.options);
-  TRY_OK(tell(words, report));
-  return report.outcome() == Outcome::Pass ? kPassed : kNotPassed;
+  const int code = report.outcome() == Outcome::Pass ? kPassed : kNotPassed;
+  const auto told = tell(words, report);
+  if (told) return code;
+  std::cerr << "muster-burn: " << told.error().str() << "\n";
+  return code == kPassed ? kUnwritten : code;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int work(int argc, char** argv) {
   CLI::App app{"Loads processors, GPUs and memory, and checks every result exactly"};
   Words words;
   declare(app, words);
@@ -217,13 +237,29 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& wrong) {
     return app.exit(wrong) == 0 ? kPassed : kWrongWords;
   }
+  if (wasClosedAtStart(STDOUT_FILENO)) {
+    std::cerr << "muster-burn: standard output is closed, and the report is written there: nothing "
+                 "was tested. Lead it to a file, or to /dev/null\n";
+    return kUnwritten;
+  }
   try {
     const auto code = run(words);
     if (code) return *code;
     std::cerr << "muster-burn: " << code.error().str() << "\n";
     return code.error().code() == ErrorCode::InvalidInput ? kWrongWords : kNotPassed;
+  } catch (const std::bad_alloc&) {
+    std::cerr << "muster-burn: not enough memory\n";
   } catch (const std::exception& broken) {
     std::cerr << "muster-burn: " << broken.what() << "\n";
-    return kNotPassed;
   }
+  return kNotPassed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int code = guardedMain(kProgram, [&] { return work(argc, argv); });
+  // Without the ends of libraries: a thread of OpenBLAS that finds no memory asks for ever, and its
+  // end waits for it.
+  ::_exit(codeOnceWritten(kProgram, code, std::cout, STDOUT_FILENO, kUnwritten));
 }

@@ -32,6 +32,7 @@ struct Script {
   std::vector<UnitResult> units = {{0, 1, 0}, {1, 1, 0}};
   std::vector<Telemetry> samples = {{}};
   std::string model = "scripted";
+  std::string kind = "fake";
   std::string place = "here";
   /// In place of `round`: by the number of the call, and whether it is to verify.
   std::function<GemmRound(int, std::uint64_t, bool)> rounds = {};
@@ -75,7 +76,9 @@ class ScriptedMemory final : public MemoryWork {
 class ScriptedDevice final : public Device {
  public:
   explicit ScriptedDevice(Script script) : script_(std::move(script)) {}
-  Identity identity() const override { return {"fake", script_.model, "S1", script_.place, 2}; }
+  Identity identity() const override {
+    return {script_.kind, script_.model, "S1", script_.place, 2};
+  }
   std::vector<Dtype> dtypes() const override { return {Dtype::Fp32}; }
   int preferredN(Dtype) const override { return kTile; }
   Result<std::unique_ptr<GemmWork>> prepareGemm(const GemmPlan& plan) override {
@@ -391,6 +394,48 @@ TEST(Watchdog, sensorsThatHangAreNamedToo) {
   };
   burnScripted({script}, options);
   EXPECT_EQ(said.substr(0, 19), "reading its sensors");
+}
+
+TEST(Watchdog, onlyAGpuIsToBeReset) {
+  for (const std::string kind : {"cpu", "cuda", "hip"}) {
+    Gate gate;
+    Script script;
+    script.kind = kind;
+    script.before_sample = [&gate] { gate.pass(); };
+    Options options;
+    options.stages = {kInteger};
+    options.hang_limit = std::chrono::milliseconds(20);
+    std::string said;
+    options.on_hang = [&](const Report& report) {
+      said = report.devices.front().stages.back().findings.front(), gate.open();
+    };
+    burnScripted({script}, options);
+    EXPECT_EQ(said.find("XID") != std::string::npos, kind != "cpu") << said;
+    EXPECT_EQ(said.find("reset the device") != std::string::npos, kind != "cpu") << said;
+  }
+}
+
+/// What was wrong: the program ended without a report.
+TEST(Stages, whatTheHostLacksIsAnErrorOfTheStage) {
+  Options options;
+  options.stages = {kInteger, {StageKind::Units}};
+  Script no_memory, no_thread;
+  no_memory.rounds = [](int, std::uint64_t, bool) -> GemmRound { throw std::bad_alloc(); };
+  no_thread.rounds = [](int, std::uint64_t, bool) -> GemmRound {
+    throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+  };
+  const auto report = burnScripted({no_memory, no_thread, Script{}}, options);
+  for (const std::size_t device : {0u, 1u}) {
+    const auto& stages = report.devices[device].stages;
+    ASSERT_EQ(stages.size(), 2u);
+    EXPECT_EQ(stages[0].name, "gemm fp32 integer");
+    EXPECT_EQ(stages[0].outcome, Outcome::Error);
+    EXPECT_EQ(stages[1].outcome, Outcome::Pass) << "the others go on";
+    EXPECT_NE(stages[0].findings.front().find(device == 0 ? "not enough memory" : "no thread"),
+              std::string::npos)
+        << stages[0].findings.front();
+  }
+  EXPECT_EQ(report.devices[2].outcome(), Outcome::Pass);
 }
 
 TEST(Watchdog, oneThatWorksIsLeftAlone) {

@@ -4,12 +4,19 @@
 #include "validate/burn/cpu/kernels.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <cstdlib>
 #include <string_view>
+#include <vector>
 
 namespace muster::burn::cpu {
 namespace {
+
+/// Of one thread that multiplies. Source: OpenBLAS 0.3, BUFFER_SIZE of common_x86_64.h and
+/// common_arm64.h (32 << 22), and what it asks for in addition, seen by strace of 0.3.21.
+constexpr std::size_t kWorkBytes = (32u << 22) + (64u << 10);
 
 constexpr int kRowMajor = 101, kNoTrans = 111, kTrans = 112;  // CBLAS's own numbers
 
@@ -41,6 +48,26 @@ Blas::Blas() {
 const Blas& Blas::ofThisHost() {
   static const Blas blas;
   return blas;
+}
+
+Result<void> Blas::reserve(std::size_t threads) const {
+  std::lock_guard lock(mutex_);
+  if (!sgemm_ || threads <= reserved_) return {};
+  std::vector<void*> held;  // one by one, as it asks itself; nothing is written into them
+  while (held.size() < threads - reserved_) {
+    void* memory =
+        mmap(nullptr, kWorkBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) break;
+    held.push_back(memory);
+  }
+  for (void* memory : held) munmap(memory, kWorkBytes);
+  if (held.size() < threads - reserved_)
+    return fail(ErrorCode::Unavailable,
+                fmt::format("not enough memory: OpenBLAS needs {} MiB for each of {} cores; give "
+                            "this process more, or name fewer cores with --threads",
+                            kWorkBytes >> 20, threads));
+  reserved_ = threads;
+  return {};
 }
 
 void Blas::multiply(const float* a, const float* b, float* c, int n) const {

@@ -3,6 +3,9 @@
 // be tested.
 #pragma once
 
+#include "base/result.h"
+
+#include <mutex>
 #include <string>
 
 namespace muster::burn::cpu {
@@ -14,6 +17,9 @@ class Blas {
   static const Blas& ofThisHost();
   /// "OpenBLAS 0.3.21 … SkylakeX" or "muster".
   const std::string& name() const { return name_; }
+  /// Before products on so many threads at once. OpenBLAS takes memory of its own for each, and
+  /// asks for ever where there is none. Errors: Unavailable (there is none)
+  Result<void> reserve(std::size_t threads) const;
   void multiply(const float* a, const float* b, float* c, int n) const;
   void multiply(const double* a, const double* b, double* c, int n) const;
 
@@ -26,6 +32,8 @@ class Blas {
   std::string name_ = "muster";
   Sgemm sgemm_ = nullptr;
   Dgemm dgemm_ = nullptr;
+  mutable std::mutex mutex_;
+  mutable std::size_t reserved_ = 0;  ///< threads; OpenBLAS keeps what it has taken
 };
 
 }  // namespace muster::burn::cpu

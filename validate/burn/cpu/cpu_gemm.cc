@@ -56,6 +56,7 @@ class CpuGemm final : public GemmWork {
 
   Result<GemmRound> multiply(std::uint64_t products, bool verify) override {
     if (verify && golden_.empty()) return fail(ErrorCode::Internal, "no golden to verify against");
+    TRY_OK(Blas::ofThisHost().reserve(cpus_.size()));
     const auto each = (products + cpus_.size() - 1) / cpus_.size();
     std::vector<GemmRound> rounds(cpus_.size());
     const auto start = std::chrono::steady_clock::now();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/burn/cpu/lanes.h"
 
+#include "validate/burn/first_error.h"
+
 #include <sched.h>
 
 #include <thread>
@@ -19,16 +21,19 @@ std::vector<int> allowedCpus() {
 }
 
 void onEach(const std::vector<int>& cpus, const std::function<void(int lane)>& work) {
+  FirstError error;
   std::vector<std::jthread> threads;
   for (std::size_t lane = 0; lane < cpus.size(); ++lane)
-    threads.emplace_back([&work, lane, cpu = cpus[lane]] {
+    threads.emplace_back([&work, &error, lane, cpu = cpus[lane]] {
       cpu_set_t set;
       CPU_ZERO(&set);
       CPU_SET(cpu, &set);
       sched_setaffinity(0, sizeof set,
                         &set);  // refused in some containers: then the kernel places it
-      work(static_cast<int>(lane));
+      error.guard([&work, lane] { work(static_cast<int>(lane)); });
     });
+  threads.clear();
+  error.rethrow();
 }
 
 }  // namespace muster::burn::cpu

@@ -9,7 +9,8 @@ namespace muster::burn::cpu {
 
 /// The processors that this process may run on.
 std::vector<int> allowedCpus();
-/// Calls work(lane) on a thread a processor, and waits for all.
+/// Calls work(lane) on a thread a processor, and waits for all. Throws what a lane has
+/// thrown, and std::system_error where there is no memory for the threads.
 void onEach(const std::vector<int>& cpus, const std::function<void(int lane)>& work);
 
 }  // namespace muster::burn::cpu

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// muster-burn as a program: words that are no numbers, output that cannot be written, too little
+// memory.
+#include "base/io/process.h"
+#include "tests/paths.h"
+
+#include <gmock/gmock.h>
+
+namespace muster::burn {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int kNotPassed = 1, kWrongWords = 2, kUnwritten = 4;
+
+/// By a shell: streams and limits are its own.
+io::ProcessExit burnBy(const std::string& script) {
+  io::Command command{"/bin/sh",
+                      {"-c", script, "sh", (test::binFolder() / "muster-burn").string()}};
+  auto ended = io::runBlocking(command);
+  return ended ? std::move(*ended) : io::ProcessExit{-1, "", ended.error().str()};
+}
+
+TEST(BurnProgram, aNumberThatIsNoneIsRefusedWithItsOption) {
+  for (const std::string option :
+       {"--seconds", "--hold-seconds", "--hang-seconds", "--min-power-share"})
+    for (const std::string text : {"nan", "-nan", "inf", "-inf", "1e999", "-1", "1e6", "1s", ""}) {
+      const auto ended = burnBy("exec \"$1\" " + option + "='" + text + "' --stage units");
+      EXPECT_EQ(ended.code, kWrongWords) << option << " " << text << ": " << ended.err;
+      EXPECT_THAT(ended.err + ended.out, HasSubstr(option)) << text;
+      EXPECT_THAT(ended.out, Not(HasSubstr("pass"))) << option << " " << text;
+    }
+}
+
+TEST(BurnProgram, aReportThatCannotBeWrittenIsNeitherPassedNorFailed) {
+  for (const std::string words :
+       {"--stage units", "--stage units --json -", "--self-test", "--help"}) {
+    const auto full = burnBy("exec \"$1\" --threads 1 --no-canary " + words + " >/dev/full");
+    EXPECT_EQ(full.code, kUnwritten) << words << ": " << full.err;
+    EXPECT_THAT(full.err, HasSubstr("not all of the output could be written")) << words;
+  }
+  const auto no_file =
+      burnBy("exec \"$1\" --threads 1 --no-canary --stage units --seconds 0 --json /dev/full");
+  EXPECT_EQ(no_file.code, kUnwritten) << no_file.err;
+  EXPECT_THAT(no_file.err, HasSubstr("cannot write /dev/full"));
+}
+
+TEST(BurnProgram, withoutStandardOutputNothingIsTested) {
+  for (const std::string words : {"--stage units", "--self-test"}) {
+    const auto closed = burnBy("exec \"$1\" --threads 1 " + words + " >&-");
+    EXPECT_EQ(closed.code, kUnwritten) << words << ": " << closed.err;
+    EXPECT_THAT(closed.err, HasSubstr("standard output is closed")) << words;
+  }
+}
+
+/// Whatever the limit cuts off (the loader, a library's memory, a thread, a matrix), it is no call
+/// that hangs, and no word is about GPUs.
+TEST(BurnProgram, tooLittleMemoryIsToldAtOnce) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  GTEST_SKIP() << "sanitizers reserve more address space than any limit";
+#endif
+  bool told = false;
+  for (const int kib : {60'000, 70'000, 180'000, 250'000, 300'000, 400'000, 500'000}) {
+    const auto ended = burnBy("ulimit -v " + std::to_string(kib) +
+                              "; exec \"$1\" --threads 1 --memory-percent 1 --no-canary --stage "
+                              "gemm --seconds 0 --dtype fp32 --hang-seconds 20");
+    if (ended.code == 127) continue;  // the loader itself found no room
+    EXPECT_TRUE(ended.code == 0 || ended.code == kNotPassed) << kib << ": " << ended.err;
+    EXPECT_THAT(ended.out, Not(HasSubstr("no answer within"))) << kib;
+    EXPECT_THAT(ended.out, Not(HasSubstr("XID"))) << kib;
+    told = told || (ended.out + ended.err).find("memory") != std::string::npos;
+  }
+  EXPECT_TRUE(told) << "no limit was too little";
+}
+
+}  // namespace
+}  // namespace muster::burn
