@@ -7,6 +7,7 @@
 #include "inventory/model/profile.h"
 #include "inventory/parse/hostlist.h"
 #include "pool/reservations.h"
+#include "pool/scontrol.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -51,15 +52,6 @@ Result<void> eachLine(std::string_view text, const Each& each) {
   return {};
 }
 
-std::string_view wordOf(std::string_view record, std::string_view key) {
-  const auto label = fmt::format("{}=", key);
-  std::size_t at = record.starts_with(label) ? 0 : record.find(" " + label);
-  if (at == std::string_view::npos) return {};
-  if (at > 0) ++at;
-  const auto value = record.substr(at + label.size());
-  return value.substr(0, value.find(' '));
-}
-
 std::string secondOf(WallTime at) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}", std::chrono::ceil<std::chrono::seconds>(at));
 }
@@ -73,8 +65,9 @@ bool haveCommon(const std::set<std::string>& a, const auto& b) {
 Result<std::vector<ListedNode>> parseListedNodes(std::string_view text) {
   std::vector<ListedNode> out;
   TRY_OK(eachLine(text, [&out](std::string_view line) -> Result<void> {
-    ListedNode node{std::string(wordOf(line, "NodeName")), std::string(wordOf(line, "State")),
-                    splitAt(wordOf(line, "Partitions"), ',')};
+    ListedNode node{std::string(fieldOf(line, "NodeName").value_or("")),
+                    std::string(fieldOf(line, "State").value_or("")),
+                    splitAt(fieldOf(line, "Partitions").value_or(""), ',')};
     if (node.name.empty() || node.state.empty())
       return fail(ErrorCode::Corrupt,
                   "scontrol show node said: " + std::string(line.substr(0, kShownBytes)));

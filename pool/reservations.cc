@@ -5,6 +5,7 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/pools.h"
 #include "inventory/parse/hostlist.h"
+#include "pool/scontrol.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -23,16 +24,6 @@ constexpr std::string_view kPrefix = "muster-", kRunPrefix = "r-";
 constexpr const char* kFlags = "Flags=MAINT,IGNORE_JOBS";
 
 std::string ownPrefix(std::string_view cluster) { return fmt::format("{}{}-", kPrefix, cluster); }
-
-/// The word behind "KEY=", which begins the record or follows a blank.
-std::string_view fieldOf(std::string_view record, std::string_view key) {
-  const auto label = fmt::format("{}=", key);
-  std::size_t at = record.starts_with(label) ? 0 : record.find(" " + label);
-  if (at == std::string_view::npos) return {};
-  if (at > 0) ++at;
-  const auto value = record.substr(at + label.size());
-  return value.substr(0, value.find_first_of(" \n"));
-}
 
 std::string slurmTime(WallTime at) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}", std::chrono::floor<std::chrono::seconds>(at));
@@ -81,16 +72,17 @@ Result<std::vector<SlurmReservation>> parseReservations(std::string_view text) {
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     if (!line.starts_with("ReservationName=")) continue;  // "No reservations in the system"
     SlurmReservation each;
-    each.name = fieldOf(line, "ReservationName");
-    const auto from = parseWallTime(std::string(fieldOf(line, "StartTime")) + "Z");
-    const auto until = parseWallTime(std::string(fieldOf(line, "EndTime")) + "Z");
+    each.name = fieldOf(line, "ReservationName").value_or("");
+    const auto from = parseWallTime(std::string(fieldOf(line, "StartTime").value_or("")) + "Z");
+    const auto until = parseWallTime(std::string(fieldOf(line, "EndTime").value_or("")) + "Z");
     if (each.name.empty() || !from || !until)
       return fail(ErrorCode::Corrupt,
                   "scontrol show reservation said: " + std::string(line.substr(0, kQuotedBytes)));
     each.from = *from;
     each.until = *until;
-    each.is_active = fieldOf(line, "State") == "ACTIVE";
-    if (const auto nodes = fieldOf(line, "Nodes"); !nodes.empty() && nodes != "(null)") {
+    each.is_active = fieldOf(line, "State").value_or("") == "ACTIVE";
+    if (const auto nodes = fieldOf(line, "Nodes").value_or("");
+        !nodes.empty() && nodes != "(null)") {
       TRY(names, inventory::expandHostlist(nodes));
       each.nodes.insert(names.begin(), names.end());
     }

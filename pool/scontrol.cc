@@ -107,20 +107,20 @@ bool isWorking(const std::string& base) {
   return std::find(kWorkingStates.begin(), kWorkingStates.end(), base) != kWorkingStates.end();
 }
 
-/// The word behind " KEY=". A value with blanks (Reason, OS) ends the line or is not asked for.
-std::optional<std::string_view> fieldOf(std::string_view record, std::string_view key) {
-  auto label = fmt::format(" {}=", key);
-  auto at = record.find(label);
-  if (at == std::string_view::npos) return std::nullopt;
-  auto value = record.substr(at + label.size());
-  return value.substr(0, value.find_first_of(" \n"));
-}
-
 std::string firstLines(std::string_view text) {
   return std::string(text.substr(0, std::min(text.size(), kQuotedBytes)));
 }
 
 }  // namespace
+
+std::optional<std::string_view> fieldOf(std::string_view record, std::string_view key) {
+  const auto label = fmt::format("{}=", key);
+  std::size_t at = record.starts_with(label) ? 0 : record.find(" " + label);
+  if (at == std::string_view::npos) return std::nullopt;
+  if (at > 0) ++at;
+  const auto value = record.substr(at + label.size());
+  return value.substr(0, value.find_first_of(" \n"));
+}
 
 bool SlurmNode::hasJobs() const {
   return !down() && (has_listed_job || allocated_cpus > 0 || base == "ALLOCATED" ||

@@ -17,6 +17,10 @@
 
 namespace muster::pool {
 
+/// The word behind "KEY=", which begins the record or follows a blank. A value with blanks (Reason,
+/// OS) ends the line or is not asked for.
+std::optional<std::string_view> fieldOf(std::string_view record, std::string_view key);
+
 /// One node as slurmctld sees it.
 struct SlurmNode {
   std::string base;             ///< IDLE, MIXED, ALLOCATED, DOWN, UNKNOWN, …

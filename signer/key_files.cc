@@ -155,8 +155,11 @@ bool areThere(const fs::path& folder, std::string_view name,
 }
 
 /// What is missing is made by one process at a time: of two that begin a site together, the one
-/// would sign with a key that the other has replaced. Errors: those of the disk
-Result<io::Fd> awaitSoleMaker(const fs::path& folder) {
+/// would sign with a key that the other has replaced. Nothing is locked where nothing is missing.
+/// Errors: those of the disk
+Result<io::Fd> lockWhatIsMissing(const fs::path& folder, std::string_view name,
+                                 std::initializer_list<fs::path> files) {
+  if (areThere(folder, name, files)) return io::Fd();
   TRY_OK(io::makeDirs(keysOf(folder), kFolderMode));
   io::Fd keys(::open(keysOf(folder).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   bool is_locked = false;
@@ -173,11 +176,8 @@ Result<io::Fd> awaitSoleMaker(const fs::path& folder) {
 }  // namespace
 
 Result<io::SigningKey> loadSigningKey(const fs::path& folder, KeyFile key) {
-  io::Fd sole_maker;
-  if (!areThere(folder, key.name, {keyFileOf(folder, key)})) {
-    TRY(locked, awaitSoleMaker(folder));
-    sole_maker = std::move(locked);
-  }
+  TRY(lock, lockWhatIsMissing(folder, key.name, {keyFileOf(folder, key)}));
+  (void)lock;
   TRY_OK(requireNotLost(folder, key.name, keyFileOf(folder, key)));
   TRY_OK(requirePrivate(keyFileOf(folder, key)));
   TRY(loaded, io::SigningKey::loadOrCreate(keyFileOf(folder, key)));
@@ -188,11 +188,8 @@ Result<io::SigningKey> loadSigningKey(const fs::path& folder, KeyFile key) {
 }
 
 Result<io::CertificateAuthority> loadAuthority(const fs::path& folder) {
-  io::Fd sole_maker;
-  if (!areThere(folder, kCa, {folder / "ca" / "ca.key", folder / "ca" / "ca.crt"})) {
-    TRY(locked, awaitSoleMaker(folder));
-    sole_maker = std::move(locked);
-  }
+  TRY(lock, lockWhatIsMissing(folder, kCa, {folder / "ca" / "ca.key", folder / "ca" / "ca.crt"}));
+  (void)lock;
   TRY_OK(requireNotLost(folder, kCa, folder / "ca" / "ca.key"));
   TRY_OK(requireNotLost(folder, kCa, folder / "ca" / "ca.crt"));
   TRY_OK(requirePrivate(folder / "ca" / "ca.key"));
