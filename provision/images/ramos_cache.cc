@@ -1,39 +1,104 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/images/ramos_cache.h"
 
+#include "base/io/crypto.h"
+#include "base/io/files.h"
+#include "base/json_input.h"
+#include "base/json_members.h"
+#include "base/json_output.h"
+#include "provision/images/image_entry.h"
 #include "provision/images/ramos_sets.h"
 
 #include <fmt/format.h>
-
 #include <sys/stat.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
 
 namespace muster::provision {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+constexpr std::size_t kMaxRecordBytes = 1u << 20;
+
+/// Size, inode and times of change: a file that was built anew differs in one of them.
+std::string stateOfFile(const fs::path& file) {
+  struct stat info{};
+  if (::stat(file.c_str(), &info) != 0) return "-;";
+  return fmt::format("{}:{}:{}.{}:{}.{};", info.st_ino, info.st_size, info.st_mtim.tv_sec,
+                     info.st_mtim.tv_nsec, info.st_ctim.tv_sec, info.st_ctim.tv_nsec);
+}
+
+/// The program that asks: another version of it may name another digest for the same files.
+const fs::path& thisProgram() {
+  static const fs::path program = [] {
+    std::error_code error;
+    return fs::read_symlink("/proc/self/exe", error);
+  }();
+  return program;
+}
+
+}  // namespace
+
 RamOsCache::RamOsCache(fs::path cache, Architecture architecture, fs::path agent_binary,
-                       WorkOut files, Now now)
+                       WorkOut files, Now now, Date date)
     : cache_(std::move(cache)),
       agent_binary_(std::move(agent_binary)),
       architecture_(architecture),
       files_(std::move(files)),
-      now_(std::move(now)) {}
+      now_(std::move(now)),
+      date_(std::move(date)) {}
 
-/// Size, inode and time of change: a file that was built anew differs in one of them. Programs that
-/// are not there now may come.
+/// Programs that are not there now may come.
 std::string RamOsCache::stateOf(const std::vector<fs::path>& files) const {
-  std::string state;
-  const auto add = [&state](const fs::path& file) {
-    struct stat info{};
-    const bool there = ::stat(file.c_str(), &info) == 0;
-    state += there ? fmt::format("{}:{}:{}.{};", info.st_ino, info.st_size, info.st_mtim.tv_sec,
-                                 info.st_mtim.tv_nsec)
-                   : std::string("-;");
-  };
-  add(agent_binary_);
-  for (const auto& program : agentPrograms(agent_binary_)) add(program);
-  for (const auto& file : files) add(file);
+  std::string state = stateOfFile(thisProgram()) + stateOfFile(agent_binary_);
+  for (const auto& program : agentPrograms(agent_binary_)) state += stateOfFile(program);
+  for (const auto& file : files) state += stateOfFile(file);
   return state;
+}
+
+/// One for each program that asks about one agent: checkouts share a cache.
+fs::path RamOsCache::recordFile() const {
+  const auto of = thisProgram().string() + "\n" + agent_binary_.string();
+  return cache_ / "ramos" / fmt::format("agent-of-{}.json", io::sha256Hex(of).substr(0, 16));
+}
+
+bool RamOsCache::hasSettled(const fs::path& file) const {
+  struct stat info{};
+  if (::stat(file.c_str(), &info) != 0) return true;  // it is not there, and that is its state
+  return std::chrono::system_clock::from_time_t(info.st_ctim.tv_sec) + kSettled < date_();
+}
+
+/// What an earlier process has worked out, if nothing has changed since. A record that cannot be
+/// read, or says something else than a digest, is none.
+std::optional<RamOsCache::Known> RamOsCache::recorded() const {
+  const auto text = io::readFile(recordFile(), kMaxRecordBytes);
+  if (!text) return std::nullopt;
+  const auto record = jsonOrNone(*text, kKeptJson);
+  const auto digest = textOf(record, "digest"), state = textOf(record, "state");
+  const auto sources = record.is_object() ? record.find("sources") : record.end();
+  if (!isDigest(digest) || sources == record.end() || !sources->is_array()) return std::nullopt;
+  std::vector<fs::path> files;
+  for (const auto& source : *sources) {
+    if (!source.is_string()) return std::nullopt;
+    files.emplace_back(source.get<std::string>());
+  }
+  if (stateOf(files) != state) return std::nullopt;
+  return Known{ramOsAt(cache_, architecture_, digest), state, std::move(files), now_()};
+}
+
+/// For the next process. Where nothing can be written (a reader's account) it works it out itself.
+void RamOsCache::record(const Known& known, const std::string& digest) const {
+  std::error_code error;
+  if (!fs::is_directory(cache_ / "ramos", error)) return;
+  if (!std::ranges::all_of(known.files, [this](const auto& file) { return hasSettled(file); }))
+    return;
+  auto sources = nlohmann::json::array();
+  for (const auto& file : known.files) sources.push_back(file.string());
+  const nlohmann::json record{{"digest", digest}, {"state", known.state}, {"sources", sources}};
+  (void)io::writeFileUnsynced(recordFile(), jsonText(record));
 }
 
 bool RamOsCache::holds(Known& known) const {
@@ -53,18 +118,23 @@ bool RamOsCache::isKnown() {
 Result<RamOs> RamOsCache::present() {
   const std::lock_guard lock(mutex_);
   if (known_ && holds(*known_)) return known_->answer;
-  std::vector<fs::path> sources;
-  std::string state;
+  if (!known_) known_ = recorded();
+  if (known_ && holds(*known_)) return known_->answer;
+  Known known{RamOs{}, "", {}, now_()};
+  std::string digest;
   const auto work = [&]() -> Result<RamOs> {
     TRY(files, files_(agent_binary_));
-    for (const auto& file : files) sources.push_back(file.source);
-    state = stateOf(sources);  // before they are read: one that changes meanwhile makes this answer
-                               // end at the next look
-    TRY(digest, agentFilesDigest(files));
+    for (const auto& file : files) known.files.push_back(file.source);
+    // Before they are read: one that changes meanwhile makes this answer end at the next look.
+    known.state = stateOf(known.files);
+    TRY(worked_out, agentFilesDigest(files));
+    digest = std::move(worked_out);
     return ramOsAt(cache_, architecture_, digest);
   };
-  auto answer = work();
-  known_.emplace(Known{std::move(answer), std::move(state), std::move(sources), now_()});
+  known.answer = work();
+  known.looked_at = now_();
+  if (known.answer) record(known, digest);
+  known_.emplace(std::move(known));
   return known_->answer;
 }
 

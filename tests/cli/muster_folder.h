@@ -18,6 +18,10 @@ class MusterFolder {
     std::filesystem::permissions(folder_ / "bmc-password", std::filesystem::perms::owner_read |
                                                                std::filesystem::perms::owner_write);
     write("cluster.yaml", kInventory);
+    // As on a controller that has built something: each command but the first finds what the first
+    // has worked out about the agent.
+    if (const auto made = io::makeDirs(folder_ / "cache/ramos"); !made)
+      ADD_FAILURE() << made.error().str();
   }
 
   /// Whole or not at all: a muster may read it meanwhile.

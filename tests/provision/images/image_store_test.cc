@@ -5,7 +5,6 @@
 #include "provision/images/image_library.h"
 #include "provision/images/image_store_parts.h"
 #include "provision/images/packed_image.h"
-#include "provision/images/ramos_cache.h"
 #include "provision/images/served_images.h"
 #include "tests/fakes/fake_system_builder.h"
 #include "tests/provision/images/quiet.h"
@@ -342,36 +341,6 @@ TEST_F(ImageStoreTest, theRamOsOfAnotherProcessorHasAnAgentAndAPlaceOfItsOwn) {
   EXPECT_EQ(get(*store, "/ramos/amd64/vmlinuz").status, 404);
   std::filesystem::remove(other->grub);
   EXPECT_FALSE(*open()->findRamOs(Architecture::Arm64)) << "half of it is none";
-}
-
-/// What is asked for costs the control thread neither ldd nor a digest, however often and whatever
-/// it is.
-TEST_F(ImageStoreTest, whoAsksForTheRamOsMakesNobodyReadTheAgentAgain) {
-  int worked_out = 0;
-  auto now = std::chrono::steady_clock::now();
-  RamOsCache cache(
-      folder_ / "cache", Architecture::Amd64, folder_ / "agent",
-      [&worked_out](const std::filesystem::path& agent) {
-        ++worked_out;
-        return agentFiles(agent);
-      },
-      [&now] { return now; });
-  EXPECT_FALSE(cache.isKnown());
-  const auto first = cache.present();
-  ASSERT_TRUE(first) << first.error().str();
-  EXPECT_TRUE(cache.isKnown());
-  for (int i = 0; i < 100; ++i) ASSERT_EQ(cache.present()->agent_initrd, first->agent_initrd);
-  EXPECT_EQ(worked_out, 1);
-  ASSERT_TRUE(io::writeFileAtomic(folder_ / "agent", "#!/bin/sh\n# newer\n", 0755));
-  now += RamOsCache::kLookInterval;  // the files are looked at again after this
-  EXPECT_FALSE(cache.isKnown());
-  const auto newer = cache.present();
-  ASSERT_TRUE(newer);
-  EXPECT_NE(newer->agent_initrd, first->agent_initrd);
-  EXPECT_EQ(worked_out, 2);
-  ASSERT_TRUE(io::writeFileAtomic(folder_ / "muster-peer", "#!/bin/sh\n", 0755));
-  now += RamOsCache::kLookInterval;
-  EXPECT_FALSE(cache.isKnown()) << "a program that came belongs to it";
 }
 
 TEST_F(ImageStoreTest, aNameThatNobodyServesIsNotLookedFor) {
