@@ -13,6 +13,7 @@
 #include "provision/images/image_cache.h"
 #include "provision/images/image_store.h"
 #include "provision/images/packed_image.h"
+#include "provision/images/ramos.h"
 
 #include <unistd.h>
 

@@ -5,6 +5,7 @@
 #include "inventory/model/images.h"
 #include "provision/facets.h"
 #include "provision/images/image_store.h"
+#include "provision/images/ramos.h"
 
 #include <fmt/format.h>
 

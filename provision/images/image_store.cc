@@ -15,6 +15,7 @@
 #include "provision/images/pack_writer.h"
 #include "provision/images/packed_image.h"
 #include "provision/images/predecessor.h"
+#include "provision/images/ramos.h"
 #include "provision/images/ramos_cache.h"
 #include "provision/images/ramos_sets.h"
 #include "provision/images/recipes.h"

@@ -7,6 +7,7 @@
 #include "base/json_members.h"
 #include "base/json_output.h"
 #include "provision/images/image_entry.h"
+#include "provision/images/ramos.h"
 #include "provision/images/ramos_sets.h"
 
 #include <fmt/format.h>

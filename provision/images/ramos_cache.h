@@ -5,7 +5,7 @@
 #pragma once
 
 #include "provision/images/agent_initrd.h"
-#include "provision/images/packed_image.h"
+#include "provision/images/ramos.h"
 
 #include <chrono>
 #include <functional>

@@ -7,6 +7,7 @@
 #include "provision/images/image_entry.h"
 #include "provision/images/image_store_parts.h"
 #include "provision/images/packed_image.h"
+#include "provision/images/ramos.h"
 #include "provision/images/recipes.h"
 
 #include <fcntl.h>

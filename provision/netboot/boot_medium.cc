@@ -5,6 +5,7 @@
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "provision/images/packed_image.h"
+#include "provision/images/ramos.h"
 #include "provision/netboot/grub_script.h"
 
 #include <fmt/format.h>

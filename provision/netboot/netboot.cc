@@ -14,6 +14,7 @@
 #include "inventory/model/profile.h"
 #include "provision/images/image_store.h"
 #include "provision/images/packed_image.h"
+#include "provision/images/ramos.h"
 #include "provision/netboot/boot_medium.h"
 #include "provision/netboot/boot_script.h"
 #include "provision/netboot/dnsmasq_config.h"

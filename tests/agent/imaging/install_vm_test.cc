@@ -8,6 +8,7 @@
 #include "provision/images/agent_initrd.h"
 #include "provision/images/image_store_parts.h"
 #include "provision/images/packed_image.h"
+#include "provision/images/ramos.h"
 #include "tests/paths.h"
 #include "tests/run_async.h"
 

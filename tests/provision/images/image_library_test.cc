@@ -5,6 +5,7 @@
 #include "inventory/model/images.h"
 #include "inventory/model/profile.h"
 #include "provision/images/image_cache.h"
+#include "provision/images/ramos.h"
 
 namespace muster::provision {
 namespace {

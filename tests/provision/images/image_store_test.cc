@@ -5,6 +5,7 @@
 #include "provision/images/image_library.h"
 #include "provision/images/image_store_parts.h"
 #include "provision/images/packed_image.h"
+#include "provision/images/ramos.h"
 #include "provision/images/served_images.h"
 #include "tests/fakes/fake_system_builder.h"
 #include "tests/provision/images/quiet.h"

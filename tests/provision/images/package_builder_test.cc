@@ -5,6 +5,7 @@
 #include "inventory/model/images.h"
 #include "provision/images/image_store_parts.h"
 #include "provision/images/packed_image.h"
+#include "provision/images/ramos.h"
 #include "tests/run_async.h"
 
 #include <gmock/gmock.h>

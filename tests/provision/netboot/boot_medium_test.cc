@@ -8,6 +8,7 @@
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "provision/images/packed_image.h"
+#include "provision/images/ramos.h"
 #include "tests/run_async.h"
 
 #include <gmock/gmock.h>

@@ -9,6 +9,7 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/profile.h"
 #include "provision/images/image_store.h"
+#include "provision/images/ramos.h"
 #include "provision/netboot/netboot.h"
 #include "tests/fakes/fake_image_store.h"
 #include "tests/paths.h"

@@ -9,6 +9,7 @@
 #include "inventory/model/images.h"
 #include "inventory/model/networks.h"
 #include "inventory/model/profile.h"
+#include "provision/images/ramos.h"
 #include "tests/fakes/fake_image_store.h"
 #include "tests/fakes/fake_process_runner.h"
 #include "tests/provision/clusters.h"
