@@ -208,7 +208,7 @@ std::optional<std::vector<std::string>> SiteReader::changedUnknownNames() {
   const auto table = AccessTable::read(access_file_);
   const auto tokens = tokensFromText(*tokens_text_);
   std::vector<std::string> out;
-  if (table) out = unknownInAccess(*table, (*open)->cluster());
+  if (table) out = unknownInAccess(*table, &(*open)->cluster());
   if (tokens)
     std::ranges::move(unknownInTokens(*tokens, (*open)->cluster(), now()), std::back_inserter(out));
   return out;

@@ -40,9 +40,10 @@ std::string scopeLine(const std::vector<std::string>& unknown) {
   return fmt::format("its scope names what the inventory has not: {}", fmt::join(unknown, ", "));
 }
 
-void addRow(const std::string& where, const Scope& scope, const inventory::Cluster& cluster,
+void addRow(const std::string& where, const Scope& scope, const inventory::Cluster* cluster,
             std::vector<std::string>& out) {
-  if (const auto unknown = unknownInScope(scope, cluster); !unknown.empty())
+  if (!cluster) return;
+  if (const auto unknown = unknownInScope(scope, *cluster); !unknown.empty())
     out.push_back(fmt::format("{}: {}", where, scopeLine(unknown)));
 }
 
@@ -66,7 +67,7 @@ std::vector<std::string> unknownInScope(const Scope& scope, const inventory::Clu
 }
 
 std::vector<std::string> unknownInAccess(const AccessTable& table,
-                                         const inventory::Cluster& cluster) {
+                                         const inventory::Cluster* cluster) {
   std::vector<std::string> out;
   for (const auto& row : table.rows()) {
     if (!row.wrong.empty()) continue;

@@ -18,8 +18,9 @@ namespace muster::api {
 std::vector<std::string> unknownInScope(const Scope& scope, const inventory::Cluster& cluster);
 
 /// A line for each row, "file:line:1: …": also of users and groups that this host does not know.
+/// `cluster`: null where nobody knows it; scopes are not looked at then.
 std::vector<std::string> unknownInAccess(const AccessTable& table,
-                                         const inventory::Cluster& cluster);
+                                         const inventory::Cluster* cluster);
 
 /// A line for each token that counts at `now`.
 std::vector<std::string> unknownInTokens(const std::vector<Token>& tokens,

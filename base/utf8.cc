@@ -40,6 +40,14 @@ std::size_t asciiEnd(std::string_view text, std::size_t at) {
 
 }  // namespace
 
+std::string_view wideEncodingOf(std::string_view text) {
+  using namespace std::string_view_literals;
+  // The mark of UTF-32 in the small byte order begins with that of UTF-16.
+  if (text.starts_with("\xFF\xFE\0\0"sv) || text.starts_with("\0\0\xFE\xFF"sv)) return "UTF-32";
+  if (text.starts_with("\xFF\xFE"sv) || text.starts_with("\xFE\xFF"sv)) return "UTF-16";
+  return {};
+}
+
 CodePoint codePointAt(std::string_view text, std::size_t at) {
   const auto lead = leadOf(byteOf(text, at));
   if (lead.bytes == 0) return {};

@@ -12,6 +12,10 @@ namespace muster {
 inline constexpr std::string_view kReplacement =
     "\xEF\xBF\xBD";  ///< U+FFFD stands for bytes that are no UTF-8
 
+/// "UTF-16" or "UTF-32", by the byte order mark that the text begins with; empty: neither. Both are
+/// what editors and shells of Windows write unasked, and no text of muster's is either.
+std::string_view wideEncodingOf(std::string_view text);
+
 struct CodePoint {
   char32_t value = 0;
   std::size_t bytes = 1;  ///< how many it takes in the text; 1 for a byte that begins nothing

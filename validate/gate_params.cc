@@ -5,6 +5,7 @@
 #include "inventory/model/bmc_trust.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/gates.h"
+#include "inventory/model/pools.h"
 #include "validate/bmc_gate.h"
 #include "validate/checks/check_row.h"
 #include "validate/gates.h"
@@ -70,6 +71,56 @@ struct Refusal {
   std::string why, way_out;
 };
 
+/// The most that a gate may ask of one check on idle nodes: a job that wants the node back waits a
+/// few seconds for it, and what has not ended then goes on beside the job. About twice what level
+/// quick asks for.
+struct IdleBound {
+  std::string_view param;
+  double most;
+};
+constexpr IdleBound kIdleBounds[] = {
+    {"seconds", 10},  // of disk.read each disk
+    {"hold_seconds", 10},   {"window_seconds", 10},
+    {"limit_seconds", 120},  // of site testers, which end by themselves much earlier
+    {"level", 1},            // of gpu.dcgm: 2 takes minutes, 4 hours
+    {"mebibytes", 1'024},   {"percent_of_available", 0},  // of terabytes
+    {"n", 16'384},
+};
+constexpr std::string_view kLargestMessage = "max_bytes";
+constexpr double kIdleMessageBytes = 1024.0 * 1024 * 1024;
+
+/// "512M" as nccl-tests read it; nullopt: another word.
+std::optional<double> bytesOf(std::string_view text) {
+  double factor = 1;
+  for (const auto& [letter, bytes] :
+       {std::pair('K', 1024.0), std::pair('M', 1024.0 * 1024), std::pair('G', kIdleMessageBytes)})
+    if (text.ends_with(letter)) factor = bytes;
+  if (factor > 1) text.remove_suffix(1);
+  const auto number = numberOf(std::string(text));
+  return number ? std::optional(number->get<double>() * factor) : std::nullopt;
+}
+
+std::optional<Refusal> whyNotOnIdleNodes(std::string_view check, const std::string& name,
+                                         const std::string& value) {
+  const auto refusal = [&](const std::string& most) {
+    return Refusal{
+        fmt::format("{}: {} is {}, at most {} on idle nodes, which jobs want back within "
+                    "seconds",
+                    check, name, value, most),
+        "lower it, or name another gate of level quick in active_checks"};
+  };
+  if (name == kLargestMessage) {
+    const auto bytes = bytesOf(value);
+    return bytes && *bytes > kIdleMessageBytes ? std::optional(refusal("1G")) : std::nullopt;
+  }
+  const auto bound = std::ranges::find(kIdleBounds, name, &IdleBound::param);
+  if (bound == std::end(kIdleBounds)) return std::nullopt;
+  const auto number = numberOf(value);
+  return number && number->get<double>() > bound->most
+             ? std::optional(refusal(fmt::format("{}", bound->most)))
+             : std::nullopt;
+}
+
 /// The present name of a check that had another one; empty: it had none.
 std::string_view renamedCheck(std::string_view check) {
   return check == "system.knobs" ? "system.tuning" : "";
@@ -128,6 +179,21 @@ void evaluateGates(const inventory::Cluster& cluster, Diagnostics& diagnostics) 
       for (const auto& [param, value] : own)
         if (!refused) say(whyNotSet(check, param, value));
     }
+}
+
+void evaluateActiveChecks(const inventory::Cluster& cluster, Diagnostics& diagnostics) {
+  for (const auto& [name, pool] : cluster.pools) {
+    if (!pool.slurm || !pool.slurm->active_checks) continue;
+    const auto gate = cluster.gates.find(pool.slurm->active_checks->gate);
+    if (gate == cluster.gates.end()) continue;
+    for (const auto& [check, own] : gate->second.checks)
+      for (const auto& [param, value] : own)
+        if (const auto refused = whyNotOnIdleNodes(check, param, value))
+          diagnostics.error(gate->second.where,
+                            fmt::format("gate {} of pool {}'s active_checks, {}", gate->first, name,
+                                        refused->why),
+                            refused->way_out);
+  }
 }
 
 void setOwnParams(const Gate& gate, std::string_view check, nlohmann::json& params) {

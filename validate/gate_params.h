@@ -22,6 +22,10 @@ std::string paramNames(std::string_view check);
 /// at its gate.
 void evaluateGates(const inventory::Cluster& cluster, Diagnostics& diagnostics);
 
+/// Gates that are run on idle nodes (active_checks of a pool): parameters that make one of their
+/// checks longer than a job that wants the node may wait. Errors, each at its gate.
+void evaluateActiveChecks(const inventory::Cluster& cluster, Diagnostics& diagnostics);
+
 /// Lays the gate's own parameters of this check over `params`.
 void setOwnParams(const inventory::Gate& gate, std::string_view check, nlohmann::json& params);
 

@@ -7,8 +7,10 @@
 #include "inventory/model/networks.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <optional>
+#include <ranges>
 
 namespace muster::app {
 namespace {
@@ -16,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using enum DoctorVerdict;
 
+constexpr std::size_t kErrorsNamed = 3;
 constexpr std::uintmax_t kStateNeedsBytes = std::uintmax_t{1} << 30;
 constexpr std::uintmax_t kCacheNeedsBytes = std::uintmax_t{20} << 30;
 
@@ -43,16 +46,19 @@ std::vector<DoctorLine> examineHost(const Options& options, const DoctorRequest&
                    "muster does not know what the site should be", "muster init"});
   } else {
     auto loaded = loadDeclared(options);
-    std::size_t errors = 0;
+    std::vector<std::string> errors;
     for (const auto& diagnostic : loaded.diagnostics.all())
-      errors += diagnostic.severity == Severity::Error ? 1 : 0;
+      if (diagnostic.severity == Severity::Error) errors.push_back(diagnostic.str());
     cluster = std::move(loaded.cluster);
     if (cluster)
       ok(out, "inventory",
          fmt::format("{}: {} nodes", options.inventory.string(), cluster->nodes.size()));
     else
       out.push_back({"inventory", Bad,
-                     fmt::format("{} has {} errors", options.inventory.string(), errors),
+                     fmt::format("{} has {} error{}: {}{}", options.inventory.string(),
+                                 errors.size(), errors.size() == 1 ? "" : "s",
+                                 fmt::join(errors | std::views::take(kErrorsNamed), "; "),
+                                 errors.size() > kErrorsNamed ? "; …" : ""),
                      "nothing is done with it",
                      fmt::format("muster inventory check -f {}", options.inventory.string())});
   }
@@ -65,8 +71,9 @@ std::vector<DoctorLine> examineHost(const Options& options, const DoctorRequest&
               "an image with its sources takes several GiB", out);
   lookAtTime(out);
   lookAtKvm(out);
+  if (cluster) lookAtSecrets(*cluster, out);
+  if (request.besides) request.besides(cluster ? &*cluster : nullptr, out);
   if (!cluster) return out;
-  lookAtSecrets(*cluster, out);
   lookAtFabric(*cluster, out);
   if (cluster->networks.empty()) return out;
   const auto& network = cluster->provisioning();

@@ -5,8 +5,13 @@
 
 #include "app/site/options.h"
 
+#include <functional>
 #include <string>
 #include <vector>
+
+namespace muster::inventory {
+struct Cluster;
+}
 
 namespace muster::app {
 
@@ -23,6 +28,9 @@ struct DoctorLine {
 
 struct DoctorRequest {
   bool without_network = false;  ///< send nothing: neither DHCP requests nor connections to BMCs
+  /// What who asks looks at besides, and app does not know. `cluster`: null where the inventory
+  /// does not load. Empty: nothing
+  std::function<void(const inventory::Cluster* cluster, std::vector<DoctorLine>& out)> besides = {};
 };
 
 /// Looks at programs, addresses, ports, DHCP servers of others, time, disk space, the fabric's

@@ -2,7 +2,6 @@
 #include "app/controller/controller.h"
 #include "app/doctor/checks.h"
 #include "inventory/model/cluster.h"
-#include "inventory/model/credentials.h"
 #include "inventory/model/fabric.h"
 #include "inventory/model/fabric_membership.h"
 #include "inventory/model/profile.h"
@@ -165,32 +164,6 @@ void lookAtState(const Options& options, Lines& out) {
   if ((status.st_mode & 0077) == 0) return ok(out, "state", fmt::format("{} is private", text));
   out.push_back({"state", Bad, fmt::format("{} has mode {:04o}", text, status.st_mode & 07777),
                  "other users could read the site's keys", fmt::format("chmod 700 {}", text)});
-}
-
-void lookAtSecrets(const inventory::Cluster& cluster, Lines& out) {
-  std::vector<std::string> open, shut;
-  for (const auto& [name, credential] : cluster.credentials)
-    for (const auto* secret : {&credential.password, &credential.rotate_to})
-      if (const auto* file = std::get_if<fs::path>(&secret->source)) {
-        struct stat status{};
-        const bool is_seen = ::stat(file->c_str(), &status) == 0;
-        if (is_seen && (status.st_mode & 0077) != 0) open.push_back(file->string());
-        if (is_seen ? ::access(file->c_str(), R_OK) != 0 : errno == EACCES)
-          shut.push_back(file->string());
-      }
-  for (auto* list : {&open, &shut}) {
-    std::ranges::sort(*list);
-    list->erase(std::unique(list->begin(), list->end()), list->end());
-  }
-  if (!shut.empty())
-    out.push_back({"secrets", Bad,
-                   fmt::format("this user ({}) cannot read {}", ::geteuid(), fmt::join(shut, ", ")),
-                   "no BMC whose password this is can be reached",
-                   fmt::format("chown {} {}", ::geteuid(), fmt::join(shut, " "))});
-  if (open.empty() && !shut.empty()) return;
-  if (open.empty()) return ok(out, "secrets", "readable by their owner alone");
-  out.push_back({"secrets", Bad, fmt::format("other users can read {}", fmt::join(open, ", ")),
-                 "who reads it has every BMC", fmt::format("chmod 600 {}", fmt::join(open, " "))});
 }
 
 void lookAtKvm(Lines& out) {

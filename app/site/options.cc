@@ -61,6 +61,7 @@ inventory::Loaded loadDeclared(const Options& options) {
   auto loaded = inventory::load(options.inventory);
   if (loaded.cluster) {
     validate::evaluateGates(*loaded.cluster, loaded.diagnostics);
+    validate::evaluateActiveChecks(*loaded.cluster, loaded.diagnostics);
     fabric::checkDeclarations(*loaded.cluster, loaded.diagnostics);
   }
   if (loaded.diagnostics.hasErrors()) loaded.cluster.reset();

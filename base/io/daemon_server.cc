@@ -23,6 +23,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <list>
 #include <memory>
 extern "C" {  // glibc 2.36 forgot to say so
 #include <sys/pidfd.h>
@@ -40,6 +41,10 @@ constexpr std::size_t kMaxConnections = 16;
 constexpr std::size_t kMaxRequestBytes = 16u << 20;
 constexpr milliseconds kSendLimit{1'000};
 constexpr std::size_t kQuotedBytes = 600;  ///< of the daemon's last words
+/// Who was refused stays for so long, or until he hangs up: a connection that is closed before what
+/// came on it was read is a reset one for its other side, which then may never see the words.
+constexpr milliseconds kRefusedStay{1'000};
+constexpr std::size_t kMaxRefused = 8;  ///< the oldest goes
 
 struct AskingSide {
   explicit AskingSide(Fd opened) : fd(std::move(opened)), lines(fd.get(), kMaxRequestBytes) {}
@@ -47,6 +52,19 @@ struct AskingSide {
   LineReader lines;
 };
 using Asker = std::shared_ptr<AskingSide>;
+
+/// Was told so; what he sends is read, and not looked at.
+struct RefusedSide {
+  Fd fd;
+  steady_clock::time_point until;
+};
+
+/// False: nothing more comes.
+bool readAway(int fd) {
+  std::array<char, 64u << 10> piece;
+  const auto got = ::read(fd, piece.data(), piece.size());
+  return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+}
 
 json errorLine(const Error& error) {
   return {{"error", std::string(toString(error.code()))}, {"text", error.str()}};
@@ -67,6 +85,9 @@ class DaemonServer {
 
  private:
   void accept();
+  void refuse(const Asker& asker, const Error& why);
+  /// `polled`: one for each of refused_, in their order.
+  void lookAtRefused(const pollfd* polled);
   /// False: the connection has ended.
   bool serve(const Asker& asker);
   void answer(const Asker& asker, const json& request);
@@ -92,6 +113,7 @@ class DaemonServer {
   const ServedDaemon& daemon_;
   const DaemonServerOptions& options_;
   std::vector<Asker> askers_;
+  std::list<RefusedSide> refused_;
   Asker holder_;                  ///< who has started it, where it ends with that
   std::vector<Waiting> waiting_;  ///< until the daemon that is being ended has ended
   pid_t pid_ = -1;
@@ -108,6 +130,8 @@ Result<void> DaemonServer::run() {
     if (output_.valid()) wait.push_back({output_.get(), POLLIN, 0});
     const auto first = wait.size();
     for (const auto& asker : askers_) wait.push_back({asker->fd.get(), POLLIN | POLLRDHUP, 0});
+    const auto first_refused = wait.size();
+    for (const auto& side : refused_) wait.push_back({side.fd.get(), POLLIN | POLLRDHUP, 0});
     if (pid_ > 0 || !askers_.empty()) idle_since_ = steady_clock::now();
     const int ready = ::poll(wait.data(), wait.size(), static_cast<int>(patience().count()));
     if (ready < 0 && errno != EINTR)
@@ -119,6 +143,7 @@ Result<void> DaemonServer::run() {
     const auto heard = askers_;  // who is there changes while they are served
     for (std::size_t at = 0; at < heard.size(); ++at)
       if (wait[first + at].revents != 0 && !serve(heard[at])) drop(heard[at]);
+    lookAtRefused(wait.data() + first_refused);
     if ((wait.front().revents & POLLIN) != 0) accept();
     if (askers_.empty() && pid_ <= 0 && steady_clock::now() - idle_since_ >= options_.idle)
       return {};
@@ -130,9 +155,13 @@ milliseconds DaemonServer::patience() const {
   const auto until = [now](steady_clock::time_point then) {
     return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(then - now));
   };
-  if (kill_at_) return until(*kill_at_);
-  if (pid_ > 0 || !askers_.empty()) return milliseconds(-1);
-  return until(idle_since_ + options_.idle);
+  auto first = steady_clock::time_point::max();
+  if (kill_at_)
+    first = *kill_at_;
+  else if (pid_ <= 0 && askers_.empty())
+    first = idle_since_ + options_.idle;
+  for (const auto& side : refused_) first = std::min(first, side.until);
+  return first == steady_clock::time_point::max() ? milliseconds(-1) : until(first);
 }
 
 void DaemonServer::accept() {
@@ -141,12 +170,27 @@ void DaemonServer::accept() {
   const auto asker = std::make_shared<AskingSide>(std::move(fd));
   const auto peer = peerCredentials(asker->fd.get());
   if (!peer || (options_.asker && peer->uid != *options_.asker))
-    return say(asker, errorLine(Error(ErrorCode::Denied,
-                                      fmt::format("user {} may not ask for {}",
-                                                  peer ? peer->uid : 0, daemon_.name))));
+    return refuse(asker, Error(ErrorCode::Denied, fmt::format("user {} may not ask for {}",
+                                                              peer ? peer->uid : 0, daemon_.name)));
   if (askers_.size() >= kMaxConnections)
-    return say(asker, errorLine(Error(ErrorCode::Unavailable, "too many connections")));
+    return refuse(asker, Error(ErrorCode::Unavailable, "too many connections"));
   askers_.push_back(asker);
+}
+
+void DaemonServer::refuse(const Asker& asker, const Error& why) {
+  say(asker, errorLine(why));
+  ::shutdown(asker->fd.get(), SHUT_WR);
+  if (refused_.size() >= kMaxRefused) refused_.erase(refused_.begin());
+  refused_.push_back({std::move(asker->fd), steady_clock::now() + kRefusedStay});
+}
+
+void DaemonServer::lookAtRefused(const pollfd* polled) {
+  const auto now = steady_clock::now();
+  for (auto side = refused_.begin(); side != refused_.end();) {
+    const bool is_ready = (polled++)->revents != 0;
+    const bool stays = now < side->until && (!is_ready || readAway(side->fd.get()));
+    side = stays ? std::next(side) : refused_.erase(side);
+  }
 }
 
 bool DaemonServer::serve(const Asker& asker) {
@@ -154,7 +198,12 @@ bool DaemonServer::serve(const Asker& asker) {
     const auto line = asker->lines.next(steady_clock::now());
     if (!line && line.error().code() == ErrorCode::Timeout) return true;
     if (!line) {
-      if (line.error().code() == ErrorCode::InvalidInput) say(asker, errorLine(line.error()));
+      if (line.error().code() != ErrorCode::InvalidInput) return false;
+      // Whose daemon runs is told of its end, too.
+      if (asker == holder_)
+        say(asker, errorLine(line.error()));
+      else
+        refuse(asker, line.error());
       return false;
     }
     const auto request = parseJson(*line, kRequestJson);

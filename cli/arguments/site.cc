@@ -37,6 +37,9 @@ void addSiteCommands(CLI::App& app, Invocation& call) {
       call, doctor);
   doctor_command.add_flag("--without-network", doctor_args.request.without_network,
                           "Send nothing: no DHCP request, no connection to BMCs");
+  doctor_command.add_option("--access", doctor_args.access_file,
+                            "The file that says which local users may do what; default: "
+                            "/etc/muster/access.conf");
 }
 
 }  // namespace muster::cli

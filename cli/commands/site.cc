@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/site.h"
 
+#include "api/access_doctor.h"
+#include "api/access_file.h"
 #include "base/json_output.h"
 
 #include <fmt/format.h>
@@ -70,7 +72,14 @@ int initSite(const app::Options& options, const InitArgs& args) {
 }
 
 int doctor(const app::Options& options, const DoctorArgs& args) {
-  const auto lines = app::examineHost(options, args.request);
+  auto request = args.request;
+  request.besides = [&](const inventory::Cluster* cluster, std::vector<app::DoctorLine>& out) {
+    const auto file =
+        args.access_file.empty() ? std::filesystem::path(api::kAccessFile) : args.access_file;
+    for (auto& line : api::examineAccess(file, options.state / "ca/ca.crt", cluster))
+      out.push_back(std::move(line));
+  };
+  const auto lines = app::examineHost(options, request);
   const bool bad = std::ranges::any_of(
       lines, [](const auto& line) { return line.verdict == app::DoctorVerdict::Bad; });
   if (options.json) {

@@ -15,6 +15,7 @@ int initSite(const app::Options& options, const InitArgs& args);
 
 struct DoctorArgs {
   app::DoctorRequest request;
+  std::filesystem::path access_file;  ///< empty: the usual one
 };
 int doctor(const app::Options& options, const DoctorArgs& args);
 

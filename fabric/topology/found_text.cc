@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/topology/found_text.h"
 
+#include "base/utf8.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -139,8 +141,8 @@ Result<FoundText> readFoundText(std::string_view text) {
   if (text.size() > kMaxTextBytes)
     return fail(ErrorCode::Corrupt, fmt::format("a topology of {} bytes is over the bound of {}",
                                                 text.size(), kMaxTextBytes));
-  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
-    return refused("the text is UTF-16; save it as UTF-8");
+  if (const auto wide = wideEncodingOf(text); !wide.empty())
+    return refused(fmt::format("the text is {}; save it as UTF-8", wide));
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   FoundText out;
   std::string whole(text);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/parse/document.h"
 
+#include "base/utf8.h"
+
 #include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -378,9 +380,9 @@ std::size_t utf8Length(std::string_view text, std::size_t at) {
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 bool checkEncoding(std::string_view& text, const std::string& file, Diagnostics& diagnostics) {
-  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
-    diagnostics.error({file, 1, 1}, "the file is UTF-16",
-                      fmt::format("save it as UTF-8, or: iconv -f UTF-16 -t UTF-8 {}", file));
+  if (const auto wide = wideEncodingOf(text); !wide.empty()) {
+    diagnostics.error({file, 1, 1}, fmt::format("the file is {}", wide),
+                      fmt::format("save it as UTF-8, or: iconv -f {} -t UTF-8 {}", wide, file));
     return false;
   }
   while (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules of a fabric's topology_file: it is a fabric's topology, and of these nodes. What it says in
 // detail is read by fabric/topology/.
+#include "base/utf8.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
 #include "inventory/model/fabric_membership.h"
@@ -22,10 +23,6 @@ namespace {
 /// How the lines begin that declare devices, in all forms that fabric/topology/found_text.h reads.
 constexpr std::array<std::string_view, 7> kDevices = {"Switch", "SW", "Ca", "CA",
                                                       "Hca",    "Rt", "RT"};
-
-bool isUtf16(std::string_view text) {
-  return text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
-}
 
 bool namesDevices(std::string_view text) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
@@ -68,12 +65,12 @@ void checkTopologyFiles(const Cluster& cluster, const DeclaredNodes& nodes, cons
   for (const auto& [name, fabric] : cluster.fabrics) {
     if (fabric.topology.empty() || fabric.shape != FabricShape::Explicit) continue;
     const Value& where = place(place(place(root, "fabric"), name), "topology_file");
-    if (isUtf16(fabric.topology)) {
+    if (const auto wide = wideEncodingOf(fabric.topology); !wide.empty()) {
       reader.error(where,
-                   fmt::format("{} is UTF-16 (it begins with its byte order mark), as PowerShell's "
-                               "> writes",
-                               shorten(where.text)),
-                   fmt::format("save it as UTF-8, or: iconv -f UTF-16 -t UTF-8 {}", where.text));
+                   fmt::format("{} is {} (it begins with its byte order mark), as PowerShell and "
+                               "editors of Windows write",
+                               shorten(where.text), wide),
+                   fmt::format("save it as UTF-8, or: iconv -f {} -t UTF-8 {}", wide, where.text));
       continue;
     }
     if (!namesDevices(fabric.topology)) {

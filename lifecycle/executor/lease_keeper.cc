@@ -2,6 +2,7 @@
 #include "lifecycle/executor/lease_keeper.h"
 
 #include "base/log.h"
+#include "lifecycle/model/unread.h"
 
 #include <utility>
 
@@ -76,7 +77,9 @@ Result<void> LeaseKeeper::ensureHeld(const Subject& subject) {
 std::vector<std::string> changedFacts(const Plan& plan, const Subject& subject,
                                       const std::vector<Fact>& now) {
   std::map<FacetName, std::string> is;
-  for (const auto& fact : now) is[fact.facet] = fact.value;
+  // What could not be read, or can again, is in no plan: see staleReasons.
+  for (const auto& fact : now)
+    if (!isUnreadFacet(fact.facet)) is[fact.facet] = fact.value;
   std::vector<std::string> out;
   for (auto it = plan.facts_used.lower_bound({subject, FacetName()});
        it != plan.facts_used.end() && it->first.subject == subject; ++it) {

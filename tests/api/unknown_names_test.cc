@@ -52,9 +52,13 @@ oidc-user anna-who-is-no-local-user operator
 oidc-group hpc operator nodes=gpu009
 )",
                                         "access.conf");
+  EXPECT_THAT(unknownInAccess(table, nullptr),
+              ElementsAre(HasSubstr("access.conf:2:1"), HasSubstr("access.conf:5:1")))
+      << "without an inventory of names of this host only";
   ASSERT_EQ(table.problems().size(), 1u) << "a row that is wrong is told already";
+  const auto cluster = site();
   EXPECT_THAT(
-      unknownInAccess(table, site()),
+      unknownInAccess(table, &cluster),
       ElementsAre(
           AllOf(StartsWith("access.conf:2:1: this host knows no user nobody-of-this-host"),
                 HasSubstr("getent passwd")),

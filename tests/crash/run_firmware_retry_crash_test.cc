@@ -6,6 +6,7 @@
 #include "inventory/model/approvals.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/limits.h"
+#include "lifecycle/model/unread.h"
 #include "tests/crash/run_rack.h"
 
 #include <gmock/gmock.h>
@@ -179,6 +180,28 @@ class PausedRetry final : public RetryTrial {
 
 TEST(FirmwareRetryRun, isPausedAndGoesOn) {
   killAtEveryWrite(trials<PausedRetry>(), 15, {.every = 4});
+}
+
+/// The BMC did not answer once, long ago: nothing has moved since the plan, so the first round
+/// works.
+TEST(FirmwareRetryRun, goesOnAtOnceWhereSomethingCouldNotBeReadBefore) {
+  struct WasUnread final : RetryTrial {
+    WasUnread() {
+      EXPECT_TRUE(store_.putFacts({lifecycle::readAgainFact(lifecycle::Subject(NodeName("gpu001")),
+                                                            "enrolled", rack_.wall.now())}));
+    }
+    std::string held() {
+      for (const auto& event : *store_.lastEvents(1'000, nullptr))
+        if (event.text.find("plan again") != std::string::npos) return event.text;
+      return {};
+    }
+    using RetryTrial::run;
+  };
+  WasUnread trial;
+  EXPECT_TRUE(trial.live({}).ok);
+  trial.expectTheEnd();
+  EXPECT_THAT(trial.run().problems, IsEmpty());
+  EXPECT_THAT(trial.held(), IsEmpty());
 }
 
 TEST(FirmwareRetryRun, hasNothingToDoWhereNothingHasFailed) {

@@ -4,6 +4,7 @@
 
 #include "inventory/model/cluster.h"
 #include "inventory/model/gates.h"
+#include "inventory/model/pools.h"
 #include "inventory/model/profile.h"
 #include "inventory/model/rails.h"
 #include "validate/checks/check_row.h"
@@ -12,6 +13,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <tuple>
 
 namespace muster::validate {
 namespace {
@@ -40,11 +43,49 @@ std::vector<std::string> problems(Checks checks, GateLevel level = GateLevel::Me
   return out;
 }
 
+std::vector<std::string> idleProblems(Checks checks) {
+  inventory::Cluster cluster;
+  cluster.gates["burn"] = gateWith(std::move(checks), GateLevel::Quick);
+  auto& pool = cluster.pools["batch"];
+  pool.slurm.emplace().active_checks = inventory::ActiveChecks{"burn", 24, 1, 100};
+  cluster.gates["other"] = gateWith({{"host.gemm", {{"seconds", "3600"}}}}, GateLevel::Quick);
+  Diagnostics diagnostics;
+  evaluateActiveChecks(cluster, diagnostics);
+  std::vector<std::string> out;
+  for (const auto& one : diagnostics.all()) out.push_back(one.str());
+  return out;
+}
+
 nlohmann::json paramsOf(const inventory::Gate& gate, std::string_view check) {
   const auto checks = localChecks({}, {}, gate);
   for (const auto& one : *checks)
     if (one.id == check) return nlohmann::json::parse(one.params);
   return {};
+}
+
+/// A gate of level quick may have checks of hours by its own words; only the level was looked at.
+TEST(GateParams, whatIdleNodesRunIsBoundedInSeconds) {
+  EXPECT_THAT(idleProblems({}), IsEmpty());
+  EXPECT_THAT(idleProblems({{"host.gemm", {{"seconds", "10"}, {"min_gflops", "500"}}},
+                            {"host.memory", {{"mebibytes", "512"}}},
+                            {"gpu.throttle", {{"max_seconds", "60"}}},
+                            {"gpu.dcgm", {{"level", "1"}}},
+                            {"gpu.nccl-tests", {{"max_bytes", "512M"}}}}),
+              IsEmpty());
+  EXPECT_THAT(idleProblems({{"host.gemm", {{"seconds", "3600"}}}}),
+              ElementsAre(AllOf(HasSubstr("cluster.yaml:9:3"), HasSubstr("pool batch"),
+                                HasSubstr("host.gemm: seconds is 3600, at most 10"),
+                                HasSubstr("name another gate"))));
+  for (const auto& [check, param, value] :
+       {std::tuple("disk.read", "seconds", "10.5"), std::tuple("host.memory", "hold_seconds", "60"),
+        std::tuple("gpu.throttle", "window_seconds", "300"), std::tuple("gpu.dcgm", "level", "2"),
+        std::tuple("gpu.dcgm", "limit_seconds", "900"),
+        std::tuple("host.memory", "percent_of_available", "80"),
+        std::tuple("host.memory", "mebibytes", "262144"), std::tuple("host.gemm", "n", "1e6"),
+        std::tuple("gpu.nccl-tests", "max_bytes", "16G"),
+        std::tuple("gpu.nccl-loopback", "max_bytes", "8589934592")})
+    EXPECT_THAT(idleProblems({{check, {{param, value}}}}), ElementsAre(HasSubstr(param)))
+        << check << " " << param << " " << value;
 }
 
 TEST(GateParams, whereRailsSitIsTheProfilesWord) {

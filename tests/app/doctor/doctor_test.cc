@@ -5,6 +5,7 @@
 
 #include "app/doctor/dhcp_rival.h"
 #include "base/io/process.h"
+#include "inventory/model/cluster.h"
 #include "tests/app/site_folder.h"
 #include "tests/own_network.h"
 
@@ -165,6 +166,42 @@ TEST_F(Doctor, seesModesThatLetOthersRead) {
   EXPECT_EQ(state->verdict, DoctorVerdict::Bad);
   run(state->mend);
   EXPECT_EQ(verdictOf(examine(), "state"), DoctorVerdict::Ok);
+}
+
+TEST_F(Doctor, everySecretOfTheInventoryIsLookedAt) {
+  std::string text(SiteFolder::kInventory);
+  text += "notifications:\n  ops: {url: \"https://ops.example.org/hook\", secret: {file: hook}}\n";
+  site_.write("cluster.yaml", text);
+  auto lines = examine();
+  const auto* inventory = find(lines, "inventory");
+  ASSERT_TRUE(inventory);
+  EXPECT_EQ(inventory->verdict, DoctorVerdict::Bad);
+  EXPECT_THAT(inventory->text, HasSubstr("the secret's file hook does not exist"));
+  site_.write("hook", "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\n");
+  fs::permissions(site_ / "hook", fs::perms(0644));
+  lines = examine();
+  const auto* secrets = find(lines, "secrets");
+  ASSERT_TRUE(secrets) << textOf(lines);
+  EXPECT_EQ(secrets->verdict, DoctorVerdict::Bad);
+  EXPECT_THAT(secrets->text, HasSubstr("hook (of the receiver of notifications ops)"));
+  run(secrets->mend);
+  EXPECT_EQ(verdictOf(examine(), "secrets"), DoctorVerdict::Ok);
+}
+
+TEST_F(Doctor, whoAsksLooksAtMoreWithTheInventoryThatWasRead) {
+  std::size_t nodes = 0;
+  DoctorRequest request{.without_network = true};
+  request.besides = [&nodes](const inventory::Cluster* cluster, std::vector<DoctorLine>& out) {
+    nodes = cluster ? cluster->nodes.size() : 99;
+    out.push_back({"besides", DoctorVerdict::Ok, "seen", {}, {}});
+  };
+  auto lines = examineHost(site_.options(), request);
+  EXPECT_EQ(nodes, 2u);
+  EXPECT_TRUE(find(lines, "besides")) << textOf(lines);
+  site_.write("cluster.yaml", "cluster: {nmae: x}\n");
+  lines = examineHost(site_.options(), request);
+  EXPECT_EQ(nodes, 99u) << "it does not load";
+  EXPECT_TRUE(find(lines, "besides"));
 }
 
 TEST_F(Doctor, anInventoryThatIsMissingOrWrongIsAFindingToo) {

@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -239,6 +240,59 @@ TEST_F(DaemonServerTest, nobodyElseMayAskAndNobodyElsesSocketIsAsked) {
   const auto not_believed = startInUnit(strange, {{"conf", "good"}});
   ASSERT_FALSE(not_believed);
   EXPECT_EQ(not_believed.error().code(), ErrorCode::Denied);
+}
+
+/// Reads why, and then an end, not a reset.
+void expectRefused(int fd, const char* why) {
+  LineReader lines(fd, 1 << 20);
+  EXPECT_THAT(lines.next(20s).value_or(""), HasSubstr(why));
+  char byte = 0;
+  pollfd wait{fd, POLLIN, 0};
+  EXPECT_EQ(::poll(&wait, 1, 20'000), 1);
+  EXPECT_EQ(::read(fd, &byte, 1), 0) << std::strerror(errno) << ", not an end";
+}
+
+TEST_F(DaemonServerTest, whoIsRefusedReadsWhyWhateverHeSendsBefore) {
+  options_.asker = ::geteuid() + 1;
+  {
+    const auto line = dialed();  // while nobody answers yet: it is there before it is refused
+    ASSERT_TRUE(sendJsonLine(line.get(), {{"start", {{"conf", "good"}}}}, 1s));
+    const auto unit = server();
+    expectRefused(line.get(), "may not ask");
+  }
+  EXPECT_TRUE(served_ && *served_) << "nobody who was refused keeps it";
+}
+
+TEST_F(DaemonServerTest, whoIsOneTooManyReadsIt) {
+  ASSERT_EQ(::listen(listening_.get(), 32), 0);
+  std::jthread unit;  // joined when the lines have ended
+  std::vector<Fd> lines;
+  for (int each = 0; each < 17; ++each) {
+    lines.push_back(dialed());
+    ASSERT_TRUE(sendJsonLine(lines.back().get(), {{"signal", "hup"}}, 1s));
+  }
+  unit = server();
+  expectRefused(lines.back().get(), "too many connections");
+  LineReader first(lines.front().get(), 4096);
+  EXPECT_THAT(first.next(20s).value_or(""), HasSubstr("does not run"));
+}
+
+TEST_F(DaemonServerTest, whoeverSaysTooMuchReadsIt) {
+  const auto unit = server();
+  const auto line = dialed();
+  const std::string piece(1u << 20, 'x');
+  std::jthread talks([&] {
+    for (std::size_t sent = 0; sent < 24 * piece.size();) {
+      const auto now = ::send(line.get(), piece.data(), piece.size(), MSG_NOSIGNAL);
+      if (now < 0 && errno != EAGAIN) return;
+      pollfd wait{line.get(), POLLOUT, 0};
+      if (now < 0)
+        ::poll(&wait, 1, 1'000);
+      else
+        sent += static_cast<std::size_t>(now);
+    }
+  });
+  expectRefused(line.get(), "a line has more than");
 }
 
 TEST_F(DaemonServerTest, whereNobodyListensItSaysWhatToDo) {

@@ -132,6 +132,8 @@ TEST(FoundText, isRefusedByItsName) {
       {"vendid=0x2c9\n", "holds no device"},
       {"[root@node1 ~]# ibnetdiscover\n[root@node1 ~]#\n", "holds no device"},
       {std::string("\xff\xfe#\0\n\0", 6), "UTF-16"},
+      {std::string("\xff\xfe\0\0#\0\0\0\n\0\0\0", 12), "UTF-32"},
+      {std::string("\0\0\xfe\xff\0\0\0#\0\0\0\n", 12), "UTF-32"},
       {"[root@node1 ~]# iblinkinfo | grep Up\n" + std::string(kLinks),
        "filtered: iblinkinfo | grep Up"},
       {"Ca\t : 0x0000000000000200 ports 1 devid 0x0 vendid 0x0 \"node1 HCA-2\"\n",

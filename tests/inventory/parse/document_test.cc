@@ -7,6 +7,7 @@
 namespace muster::inventory {
 namespace {
 
+using namespace std::string_view_literals;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -150,6 +151,13 @@ TEST_F(DocumentTest, refusesBytesThatAreNoText) {
                              "a\0",
                              4)));
   EXPECT_THAT(complaints(), ElementsAre(HasSubstr("UTF-16")));
+  // `echo "a: 1" | iconv -t UTF-32`, and -t UTF-32BE behind its mark
+  for (const auto& wide : {"\xff\xfe\0\0a\0\0\0:\0\0\0 \0\0\0001\0\0\0\n\0\0\0"sv,
+                           "\0\0\xfe\xff\0\0\0a\0\0\0:\0\0\0 \0\0\0001\0\0\0\n"sv}) {
+    EXPECT_FALSE(parse(wide));
+    EXPECT_THAT(complaints(), ElementsAre(AllOf(HasSubstr("the file is UTF-32"),
+                                                HasSubstr("iconv -f UTF-32 -t UTF-8"))));
+  }
   parse("a: \"x\\ny\"\n");
   EXPECT_THAT(
       complaints(),

@@ -55,6 +55,10 @@ TEST_F(TopologyRulesTest, aByteOrderMarkIsNoPartOfItOrIsNamed) {
   for (const char c : text) (wide += c) += '\0';
   EXPECT_THAT(saying(wide), ElementsAre(AllOf(HasSubstr("cluster.yaml:18:"), HasSubstr("UTF-16"),
                                               HasSubstr("byte order mark"), HasSubstr("iconv"))));
+  wide.assign("\xff\xfe\0\0", 4);
+  for (const char c : text) (wide += c).append(3, '\0');
+  EXPECT_THAT(saying(wide),
+              ElementsAre(AllOf(HasSubstr("fabric.txt is UTF-32"), HasSubstr("iconv -f UTF-32"))));
 }
 
 TEST_F(TopologyRulesTest, warnsOfAnotherFabrics) {

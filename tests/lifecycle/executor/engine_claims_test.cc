@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine beside other controllers: what it leaves alone, what it takes over, and how it stops
 // when it was taken over.
+#include "lifecycle/model/unread.h"
 #include "tests/fakes/memory_store.h"
 #include "tests/lifecycle/crash_store.h"
 #include "tests/lifecycle/observe_plan_apply.h"
@@ -119,6 +120,27 @@ TEST_F(ClaimsTest, ofANodeThatHasMovedItIsSaidWhatMovedAndNotWhoHasWorked) {
                                       HasSubstr("before this run bmc power of gpu001 held it last"),
                                       HasSubstr("plan again"))));
   EXPECT_EQ(rack_.world.value("gpu002/pool"), "in") << "the others go on";
+}
+
+/// What could not be read for a while, and can again, is in no plan; that it is known now moves no
+/// node.
+TEST_F(ClaimsTest, aNodeThatCouldNotBeReadMeanwhileHasNotMoved) {
+  for (const auto& unread :
+       {readAgainFact(node("gpu001"), "enrolled", SystemClock().now()),
+        unreadFact(node("gpu001"), "firmware", Error(ErrorCode::Timeout, "no answer"),
+                   SystemClock().now())}) {
+    ASSERT_TRUE(store_.signOn("run before", std::chrono::minutes(1)));
+    ASSERT_TRUE(store_.claim(node("gpu001"))->ours);
+    ASSERT_TRUE(store_.release(node("gpu001")));
+    rack_.driver = rack_.driver == "575" ? "580" : "575";
+    auto report = live(store_, "ctl1", [this, &unread](const Event& event) {
+      if (event.kind == EventKind::PlanStarted) ASSERT_TRUE(store_.putFacts({unread}));
+    });
+    ASSERT_TRUE(report && *report);
+    EXPECT_THAT((*report)->problems, testing::IsEmpty());
+    EXPECT_EQ((*report)->held, 0);
+    EXPECT_EQ(rack_.world.value("gpu001/driver.nvidia"), rack_.driver);
+  }
 }
 
 TEST_F(ClaimsTest, theJournalSaysWhoAskedAndUnderWhichToken) {
