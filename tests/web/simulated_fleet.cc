@@ -47,7 +47,16 @@ class SimulatedPhase : public lifecycle::Phase {
                                      const lifecycle::FactSet& facts) const override {
     return real_.goals(cluster, subject, facts);
   }
-  Async<std::vector<Fact>> observe(Subject) override { co_return std::vector<Fact>(); }
+  /// Only the scheduler is asked, as a rollout asks it again and again: whom does it have?
+  Async<std::vector<Fact>> observe(Subject subject) override {
+    std::vector<Fact> out;
+    if (name() != "pool") co_return out;
+    CO_TRY(facts, store_.factsOf(subject));
+    for (auto& fact : facts)
+      if (fact.facet.str() == "pool") out.push_back(std::move(fact));
+    for (auto& fact : out) fact.observed_at = clock_.now();
+    co_return out;
+  }
   Async<lifecycle::Outcome> act(Action action, lifecycle::ActContext& context) override {
     if (context.operation().empty()) {
       CO_TRY_OK(co_await context.recordOperation("begun"));
