@@ -118,6 +118,7 @@ void addConsoleRoutes(std::vector<ApiRoute>& routes);
 void addLocatorRoutes(std::vector<ApiRoute>& routes);
 void addPowerRoutes(std::vector<ApiRoute>& routes);
 void addTokenRoutes(std::vector<ApiRoute>& routes);
+void addSettingsRoutes(std::vector<ApiRoute>& routes);
 
 /// OpenAPI 3.1 of the table, as JSON.
 nlohmann::json openApi(const std::vector<ApiRoute>& routes);

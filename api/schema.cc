@@ -465,6 +465,20 @@ json makeSchemas() {
                                {"numbers", mapOf(kNumber)}});
   out["Revocation"] = object(
       {{"node", kText}, {"certificate", kText}, {"at", kTime}, {"by", kText}, {"reason", kText}});
+  out["PoolWindows"] = object(
+      {{"pool", kText},
+       {"windows",
+        arrayOf(object(
+            {{"days", kTexts}, {"from", kText}, {"minutes", kCount}, {"time_zone", kText}}))},
+       {"is_open", kFlag},
+       {"spans", arrayOf(object({{"opens", kTime}, {"closes", kTime}}))},
+       {"problem", kText}});
+  out["AccessRow"] =
+      object({{"kind", words({"user", "group", "certificate", "oidc-user", "oidc-group"})},
+              {"who", kText},
+              {"role", words({"viewer", "operator", "approver", "robot", "admin"})},
+              {"scope", scope()},
+              {"wrong", kText}});
   addPlanAndFirmware(out);
   addFabric(out);
   out["RecordedBoot"] = object({{"boot", kCount}, {"began", kTime}, {"why", kText}});

@@ -188,6 +188,7 @@ std::vector<ApiRoute> apiRoutes() {
   addLocatorRoutes(out);
   addPowerRoutes(out);
   addTokenRoutes(out);
+  addSettingsRoutes(out);
   for (auto& route : out)
     if (route.method != "GET") route.resource = resourceOf(out, route);
   return out;

@@ -68,8 +68,8 @@ export class Site {
     return spawn(path.join(bin, "web_site_maker"), ["console", this.site, node], { stdio: ["pipe", "inherit", "inherit"] });
   }
   /** Carries the site's runs out on machines that do as they are told. */
-  serveRuns() {
-    return spawn(path.join(bin, "web_site_maker"), ["serve", this.site], { stdio: ["ignore", "inherit", "inherit"] });
+  serveRuns(act_ms = 4_000) {
+    return spawn(path.join(bin, "web_site_maker"), ["serve", this.site, String(act_ms)], { stdio: ["ignore", "inherit", "inherit"] });
   }
   get socket() { return path.join(this.folder, "api.sock"); }
   async start() {

@@ -5,7 +5,8 @@
 //   web_site_maker make FOLDER NODES
 //   web_site_maker change FOLDER NODE FACET VALUE TEXT
 //   web_site_maker events FOLDER COUNT
-//   web_site_maker serve FOLDER              carries runs out on machines that do as they are told
+//   web_site_maker serve FOLDER [MS]         carries runs out on machines that do as they are told,
+//                                            each act in so many milliseconds (4000)
 //   web_site_maker console FOLDER NODE       what is read on stdin is what a new boot shows
 #include "app/controller/controller.h"
 #include "app/nodes/wipe.h"
@@ -65,14 +66,14 @@ pools:
   debug: {{slurm: {{partition: debug}}}}
 profiles:
   hgx-h100: {{expect: {{gpus: 8, gpu_model: H100}}, image: bookworm-gpu, gates: [burn-in], pool: batch{}}}
-  hgx-h200: {{expect: {{gpus: 8, gpu_model: H200}}, image: bookworm-gpu, gates: [burn-in], pool: debug}}
+  hgx-h200: {{expect: {{gpus: 8, gpu_model: H200}}, image: bookworm-gpu, gates: [burn-in], pool: debug{}}}
 gates:
   burn-in: {{level: quick, groups: [host]}}
 {}nodes:
   - {{names: "gpu[{}]", profile: hgx-h100, from: nodes.csv}}
   - {{names: "gpu[{}]", profile: hgx-h200, from: nodes.csv}}
 )";
-/// Of a site that is no larger than this also firmware and a fabric.
+/// Of a site that is no larger than this also firmware, a fabric, drivers and a window.
 constexpr int kMostWithFabric = 256;
 constexpr std::string_view kFabric = R"(firmware:
   hgx-2026.1:
@@ -82,6 +83,10 @@ constexpr std::string_view kFabric = R"(firmware:
       BMC: {{version: "3.2", file: bmc.bin, sha256: {}, intermediate: [{{version: "3.0", file: bmc.bin, sha256: {}}}]}}
       CPLD: {{version: "0x14", file: cpld.bin, sha256: {}}}
       BIOS: {{version: "2.7.1", file: bios.bin, sha256: {}}}
+drivers:
+  nvidia-570: {{packages: [nvidia-open=570.124.06-1], build: packaged, verify: {{nvml.driver: "570.124.06"}}}}
+  nvidia-575: {{packages: [nvidia-open=575.57.08-1], build: packaged, verify: {{nvml.driver: "575.57.08"}}}}
+  nvidia-580: {{packages: [nvidia-open=580.65.06-1], build: packaged, verify: {{nvml.driver: "580.65.06"}}}}
 fabric:
   ib: {{shape: rail-optimized, sus: 4, nodes_per_su: 33, rails: 2, spines_per_su: 4, switch_ports: 64, subnet_managers: [controller]}}
 )";
@@ -124,7 +129,8 @@ void writeInventory(const std::filesystem::path& folder, int nodes) {
   need(io::writeFileAtomic(
       folder / "cluster.yaml",
       fmt::format(kHead, "hall-2", has_fabric ? ", firmware: hgx-2026.1, fabric: ib" : "",
-                  has_fabric ? fabric : "", fmt::format("{:0{}}-{:0{}}", 1, width, large, width),
+                  has_fabric ? ", drivers: [nvidia-570]" : "", has_fabric ? fabric : "",
+                  fmt::format("{:0{}}-{:0{}}", 1, width, large, width),
                   fmt::format("{:0{}}-{}", large + 1, width, nodes))));
   std::string csv = "name,rack,unit,mac,address,bmc,serial\n";
   for (int i = 1; i <= nodes; ++i)
@@ -163,7 +169,9 @@ struct Maker {
   /// As the inventory declares it. Goals of one stage come with the facts of those before.
   void asDeclared(const Subject& who, const std::vector<lifecycle::Goal>& goals, WallTime at) {
     for (const auto& goal : goals)
-      put({who, goal.facet.facet, valueFor(goal.want), at, "agent " + who.str(), ""});
+      put({who, goal.facet.facet, valueFor(goal.want), at, "agent " + who.str(),
+           goal.facet.facet.str().starts_with("gate.") ? test::measuredEvidence(who.str(), false)
+                                                       : ""});
   }
   void note(const Subject& who, EventKind kind, std::string text, double fraction, WallTime at) {
     need(store->addEvent({0, at, kind, who, "", std::move(text), fraction}));
@@ -353,7 +361,8 @@ void make(const std::filesystem::path& folder, int nodes) {
     maker.flush();
   }
   for (int i = 1; i <= nodes; ++i) {
-    if (i % 41 == 3) maker.breakNode(i);
+    // The small pool works, so that a rollout has room there.
+    if (i % 41 == 3 && i <= nodes - nodes / 16) maker.breakNode(i);
     if (i % 37 == 6) maker.work(i);
     if (i % 29 == 11)
       maker.put(lifecycle::unreadFact(
@@ -429,14 +438,15 @@ int run(std::span<char*> words) {
     change(words[2], words[3], words[4], words[5], words[6]);
   else if (verb == "events" && words.size() == 4)
     addEvents(words[2], numberOf(words[3]));
-  else if (verb == "serve" && words.size() == 3)
-    need(test::serveRuns(optionsOf(words[2]), 4000ms));
+  else if (verb == "serve" && (words.size() == 3 || words.size() == 4))
+    need(test::serveRuns(optionsOf(words[2]),
+                         words.size() == 4 ? std::chrono::milliseconds(numberOf(words[3])) : 4s));
   else if (verb == "console" && words.size() == 4)
     talk(words[2], words[3]);
   else
     throw std::runtime_error(
         "make FOLDER NODES | change FOLDER NODE FACET VALUE TEXT | "
-        "events FOLDER COUNT | serve FOLDER | console FOLDER NODE");
+        "events FOLDER COUNT | serve FOLDER [MS] | console FOLDER NODE");
   return 0;
 }
 

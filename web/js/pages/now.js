@@ -11,7 +11,7 @@ import { toneOf } from "../states.js";
 import { Age, Counts, Empty, Heading, Loaded, NodeLink, Panel, Severity, State, Terms, Trouble, Why } from "../parts/basics.js";
 import { acknowledgeBreakers, OrderButton, overrideHold, reloadInventory, takeOutOfQuarantine } from "../parts/orders.js";
 import { nodesProblem } from "../site.js";
-import { aboutRun, runTone } from "./rollouts.js";
+import { aboutRun, runTone } from "../parts/run_words.js";
 
 /** @typedef {import("../types.js").Finding} Finding */
 const kShown = 40, kNamed = 60;
@@ -67,11 +67,11 @@ function Running() {
   const busy = new Map();
   for (const node of nodes.value || []) if (toneOf(node.state) === "busy") busy.set(node.state, [...(busy.get(node.state) || []), node.node]);
   const open_rollout = (rollouts.data?.items || []).find((/** @type {any} */ each) => each.is_open);
-  const open_runs = (runs.data?.items || []).filter((/** @type {any} */ each) => !each.is_over && !kAsks.includes(each.state));
+  const open_runs = (runs.data?.items || []).filter((/** @type {any} */ each) => !each.is_over && !kAsks.includes(each.state) && !(open_rollout && each.rollout?.id === open_rollout.id));
   const none = busy.size === 0 && !open_rollout && open_runs.length === 0;
   return html`<${Panel} title="What runs">
     ${none && html`<${Empty}>Nothing is being changed.<//>`}
-    ${open_rollout && html`<a class="line" href=${link(["rollouts", open_rollout.id])}><${State} state=${open_rollout.state} tone="busy" /><span class="what"><b>rollout</b> ${open_rollout.command}</span><span class="since"><${Age} at=${open_rollout.at} /></span></a>`}
+    ${open_rollout && html`<a class="line" href=${link(["rollouts", open_rollout.id])}><${State} state=${open_rollout.state} tone=${runTone(open_rollout.state)} /><span class="what"><b>rollout</b> ${open_rollout.command}</span><span class="since"><${Age} at=${open_rollout.at} /></span></a>`}
     ${open_runs.map((/** @type {any} */ run) => html`<a class="line" key=${run.id} href=${link(["runs", run.id])}><${State} state=${run.state} tone=${runTone(run.state)} /><span class="what"><b>${aboutRun(run)}</b> ${run.text}</span>${run.progress?.planned > 0 && html`<progress max=${run.progress.planned} value=${run.progress.done} aria-label=${`${run.progress.done} of ${run.progress.planned}`}></progress>`}<span class="since"><${Age} at=${run.asked_at} /></span></a>`)}
     ${[...busy].map(([state, names]) => {
       const known = names.map((name) => progress.value.get(name)).filter((each) => each && each.fraction >= 0);
@@ -95,7 +95,7 @@ function Waiting() {
     ${count === 0 && html`<${Empty}>Nothing waits.<//>`}
     ${open.map((/** @type {any} */ each) => html`<div class="line" key=${"b" + each.pool}><${State} state="breaker open" tone="bad" /><span class="what"><b>${each.pool}</b> ${each.reason} <span class="dim">${plural(each.nodes_count || 0, "node")}</span></span><span class="since"><${Age} at=${each.since} /></span><${OrderButton} quiet order=${acknowledgeBreakers()}>Acknowledge…<//></div>`)}
     ${differs && html`<div class="line"><${State} state="inventory differs" tone="warn" /><span class="what">The file on the controller is not what the server works with. ${(inventory.data?.diagnostics || []).length > 0 && html`<a href="#/inventory">It has errors.</a>`}</span><${OrderButton} quiet order=${reloadInventory()}>Reload…<//></div>`}
-    ${to_approve.map((/** @type {any} */ run) => html`<a class="line" key=${run.id} href=${link(["runs", run.id])}><${State} state=${run.state} tone="held" /><span class="what"><b>${aboutRun(run)}</b> asked for by ${run.asked_by?.principal}</span><span class="since"><${Age} at=${run.asked_at} /></span></a>`)}
+    ${to_approve.map((/** @type {any} */ run) => html`<a class="line" key=${run.id} href=${link(["runs", run.id])}><${State} state=${run.state} tone="held" /><span class="what"><b>${aboutRun(run)}</b> asked for by ${run.asked_by?.principal}${run.state === "paused" && run.text ? html`<span class="dim">: ${run.text}</span>` : ""}</span><span class="since"><${Age} at=${run.asked_at} /></span></a>`)}
     ${kept.slice(0, kShown).map((/** @type {any} */ each) => html`<div class="line" key=${"q" + each.node}><${State} state="quarantined" /><span class="what"><${NodeLink} name=${each.node} /> ${each.reason} <span class="dim">${each.by}</span></span><span class="since"><${Age} at=${each.since} /></span><${OrderButton} quiet order=${takeOutOfQuarantine(each.node)}>Take out…<//></div>`)}
     ${held.slice(0, kShown).map((/** @type {any} */ each) => html`<div class="line" key=${"h" + each.node}><${State} state="hold" tone="held" /><span class="what"><${NodeLink} name=${each.node} /> ${each.hold}</span><span class="since"><${Age} at=${each.seen_at} /></span><${OrderButton} quiet order=${overrideHold(each.node)}>Override…<//></div>`)}
     ${(kept.length > kShown || held.length > kShown) && html`<p><a href=${link(["nodes"], { state: "quarantined" })}>all of them</a></p>`}<//>`;

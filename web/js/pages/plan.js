@@ -10,7 +10,7 @@ import { number, plural } from "../format.js";
 import { Age, Empty, Heading, Loaded, Panel, State, Terms } from "../parts/basics.js";
 import { OrderButton } from "../parts/orders.js";
 import { askForRun, Changes, Impact, missing, RunOrders } from "../parts/plan.js";
-import { aboutRun, runTone } from "./rollouts.js";
+import { aboutRun, runTone } from "../parts/run_words.js";
 
 const kAsks = ["queued", "planning", "planned", "needs-approval"];
 const kMostNodes = 2_000;

@@ -9,7 +9,7 @@ import { Age, Empty, Heading, Loaded, Panel, State, Terms, Trouble } from "../pa
 import { OrderButton } from "../parts/orders.js";
 import { Events } from "../parts/events.js";
 import { askForRun, Changes, groupedActions, Impact, RunOrders } from "../parts/plan.js";
-import { aboutRun, runTone } from "./rollouts.js";
+import { aboutRun, runTone } from "../parts/run_words.js";
 
 /** @param {{id: string}} p */
 function One({ id }) {
@@ -23,7 +23,7 @@ function One({ id }) {
   const counted = ["failed", "blocked", "skipped", "held"].filter((word) => done[word] > 0).map((word) => `${number(done[word])} ${word}`);
   return html`<${Heading} title=${`Run ${id}`}>${run && html`<${State} state=${run.state} tone=${runTone(run.state)} /><span class="grow"></span><${RunOrders} run=${run} />`}<//>
     <${Loaded} resource=${resource}>${run && html`
-      <${Terms} rows=${[["what", aboutRun(run)], ["asked for by", html`${run.asked_by?.principal} <span class="dim">${run.asked_by?.way}, ${clock(run.asked_at)}</span>`],
+      <${Terms} rows=${[["what", aboutRun(run)], ["rollout", run.rollout && html`<a href=${link(["rollouts", run.rollout.id])}>${run.rollout.id}</a>`], ["asked for by", html`${run.asked_by?.principal} <span class="dim">${run.asked_by?.way}, ${clock(run.asked_at)}</span>`],
         ["now", run.text || (run.reason !== "none" && run.reason)], ["order", run.order !== "none" && `${run.order} by ${run.ordered_by}`], ["carried out by", run.worked_on_by],
         ["plan", run.plan_hash && html`<span class="mono">${digest(run.plan_hash)}</span> <span class="dim">${clock(run.planned_at)}</span>`], ["approvals", (run.approvals_needed > 0 || (run.approvals || []).length > 0) && `${(run.approvals || []).length} of ${run.approvals_needed}: ${(run.approvals || []).map((/** @type {any} */ each) => each.principal).join(", ") || "none yet"}`],
         ["done", done.planned > 0 && html`<progress max=${done.planned} value=${done.done} aria-label=${`${done.done} of ${done.planned}`}></progress> ${number(done.done)} of ${number(done.planned)}${counted.length > 0 ? `, ${counted.join(", ")}` : ""}`]]} />

@@ -8,7 +8,7 @@ import { digest, duration, number, plural } from "../format.js";
 import { fold } from "../hostlist.js";
 import { Empty, NodeLink, State, Terms } from "./basics.js";
 import { OrderButton } from "./orders.js";
-import { aboutRun } from "../pages/rollouts.js";
+import { aboutRun } from "./run_words.js";
 
 /** @typedef {import("../types.js").Change} Change */
 const kShown = 60, kFirstDomains = 6;
@@ -64,13 +64,31 @@ export function Impact({ impact, exceeded = [] }) {
       ${rest.length > 0 && html`<details><summary>${plural(rest.length, "rack, unit or switch", "racks, units and switches")} more, without a limit that is exceeded</summary><${Domains} domains=${rest} label="More racks, units and switches" /></details>`}`}`;
 }
 
+/** Of a run that was asked for just now. @param {any} run */
+const showRun = (run) => { if (run?.id) go(link(["runs", run.id])); };
+
 /** The runs' own plan, after a look at the nodes. @param {string} nodes @returns {import("./orders.js").Order} */
 export const askForRun = (nodes) => ({
   title: "Ask for a run", verb: "run", path: "/runs", act: "Ask", done: "asked for",
   text: "The server looks at the nodes, plans what differs from the inventory, and waits for a word to the plan; nothing is changed before.",
   fields: [{ label: "Nodes", name: "nodes", value: nodes, optional: true, hint: "a hostlist; empty: all" }],
-  body: { kind: "apply", confirm: true, after_restart: "continue" },
-  then: (run) => { if (run?.id) go(link(["runs", run.id])); },
+  body: { kind: "apply", confirm: true, after_restart: "continue" }, then: showRun,
+});
+
+/** @returns {import("./orders.js").Order} */
+export const askForRollout = () => ({
+  title: "Start a rollout", verb: "run", path: "/runs", act: "Ask", done: "asked for", then: showRun,
+  text: html`The driver replaces the one of its kind, wave by wave; between two waves a gate compares what nodes do and measure. Nothing is changed before somebody has said yes to the plan. Other changes, of images, firmware or settings: <code>muster rollout start --change FILE</code>`,
+  fields: [{ label: "Driver", name: "driver", hint: "as the inventory declares it: nvidia-575" }, { label: "Nodes", name: "nodes", hint: "a hostlist: gpu[001-128]" },
+    { label: "Nodes of the first wave", name: "canaries", kind: "number", optional: true, hint: "empty: as the inventory says" }, { label: "When a gate fails", name: "on_failure", choices: ["halt", "roll-back"], value: "halt" }],
+  shape: (body) => ({ kind: "rollout", confirm: true, driver: body.driver, nodes: body.nodes, on_failure: body.on_failure, ...(body.canaries ? { canaries: Number(body.canaries) } : {}) }),
+});
+/** @param {string} id @returns {import("./orders.js").Order} */
+export const rollBack = (id) => ({
+  title: `Roll ${id} back`, verb: "run", path: "/runs", act: "Ask", word: "roll back", done: "asked for", then: showRun,
+  text: "What it has changed is changed back, node by node, by a run of its own with a plan of its own; what the rollout still does is stopped when that begins.",
+  fields: [{ label: "Why disks may be wiped once", name: "wipe_reason", optional: true, hint: "only where it has changed an image" }],
+  body: { kind: "rollout", rollback: id, confirm: true },
 });
 
 /** What a run that waits for people waits for; somebody else's approval stands for its author's word.
@@ -95,7 +113,10 @@ export function RunOrders({ run }) {
   if (mine && lacks.confirmation) orders.push([{ title: "Run the plan", text: told, verb: "run", path: `${at}/confirm`, body, act: "Run", word: "run", done: lacks.approvals > 0 ? "it runs when others have approved it" : "it runs" }, "Run…"]);
   if (!mine && run.state === "needs-approval") orders.push([{ title: "Approve the plan", text: told, verb: "approve", path: `${at}/approve`, body, act: "Approve", word: "approve", done: "approved" }, "Approve…"]);
   if (run.state === "running") orders.push([{ title: "Pause the run", text: "What is under way on a node ends first; nothing new begins.", verb: "run", path: `${at}/pause`, body: {}, act: "Pause", done: "it will pause" }, "Pause…"]);
-  if (run.state === "paused") orders.push([{ title: "Go on with the run", text: aboutRun(run), verb: "run", path: `${at}/resume`, body: {}, act: "Go on", done: "it goes on" }, "Resume…"]);
-  if (!run.is_over) orders.push([{ title: waits ? "Discard the plan" : "Cancel the run", text: waits ? "Nothing of it is carried out." : "What is under way on a node ends first; the rest is not done.", verb: "run", path: `${at}/cancel`, body: {}, act: waits ? "Discard" : "Cancel the run", word: waits ? "" : "cancel", done: waits ? "discarded" : "it will stop" }, waits ? "Discard…" : "Cancel…"]);
+  const halted = run.kind === "rollout" && run.reason === "rollout-halted";
+  if (run.state === "paused") orders.push([{ title: "Go on with the run", text: halted ? html`<p>${run.text}</p><p>Nodes of the wave that have failed are tried again.</p>` : aboutRun(run), verb: "run", path: `${at}/resume`, body: {}, act: "Go on", done: "it goes on",
+    fields: halted ? [{ label: "Although its gate failed, because", name: "accept", optional: true, hint: "kept in the audit log with your name" }] : [] }, "Resume…"]);
+  if (run.kind === "rollout" && !run.is_over && !waits) orders.push([{ title: "Abort the rollout", text: "Nodes under way are finished, no others are begun; what has changed stays changed.", verb: "run", path: `${at}/cancel`, body: {}, act: "Abort", word: "abort", done: "it will stop" }, "Abort…"]);
+  else if (!run.is_over) orders.push([{ title: waits ? "Discard the plan" : "Cancel the run", text: waits ? "Nothing of it is carried out." : "What is under way on a node ends first; the rest is not done.", verb: "run", path: `${at}/cancel`, body: {}, act: waits ? "Discard" : "Cancel the run", word: waits ? "" : "cancel", done: waits ? "discarded" : "it will stop" }, waits ? "Discard…" : "Cancel…"]);
   return html`${orders.map(([order, label]) => html`<${OrderButton} quiet key=${label} order=${order}>${label}<//>`)}`;
 }

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows and users over the API, as the inventory and the access file have them.
+#include "tests/api/api_site.h"
+
+namespace muster::api {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ApiSettings : public ApiSite {
+ protected:
+  void maintain(const std::string& windows) {
+    std::string site(kSite);
+    const std::string pool = "debug: {slurm: {partition: debug}}";
+    site.replace(site.find(pool), pool.size(),
+                 "debug: {slurm: {partition: debug}, maintenance: [" + windows + "]}");
+    site_.write("cluster.yaml", site);
+  }
+};
+
+TEST_F(ApiSettings, poolsWithWindowsSayWhenTheyAreOpen) {
+  maintain(R"({from: "00:00", minutes: 1440})");
+  start();
+  const auto said = get("/windows");
+  ASSERT_EQ(said.status, 200) << said.body;
+  ASSERT_EQ(said.items().size(), 1u) << "a pool without windows is not listed";
+  const auto& pool = said.items()[0];
+  EXPECT_EQ(pool["pool"], "debug");
+  EXPECT_EQ(pool["is_open"], true);
+  EXPECT_EQ(pool["windows"][0]["from"], "00:00");
+  EXPECT_EQ(pool["windows"][0]["minutes"], 24 * 60);
+  EXPECT_EQ(pool["spans"].size(), 1u) << "day after day, without a gap";
+}
+
+TEST_F(ApiSettings, aWindowOfOneDayOpensOnThatDayInItsZone) {
+  maintain(R"({days: [tue], from: "22:30", minutes: 120, time_zone: Asia/Tokyo})");
+  start();
+  const auto pool = get("/windows").items()[0];
+  EXPECT_EQ(pool["windows"][0]["days"], nlohmann::json::array({"tue"}));
+  ASSERT_GE(pool["spans"].size(), 2u) << "of 15 days, two Tuesdays at least";
+  for (const auto& span : pool["spans"])  // Tokyo is nine hours ahead, all year
+    EXPECT_THAT(span["opens"].get<std::string>(), HasSubstr("T13:30:00"));
+}
+
+TEST_F(ApiSettings, usersAreTheRowsOfTheAccessFileForAdminsAlone) {
+  site_.write("access.conf",
+              "user root admin\ngroup hpc operator pools=batch\nuser nobody king\n"
+              "certificate cn=ci robot\n");
+  start("127.0.0.1:0");
+  const auto said = get("/users");
+  ASSERT_EQ(said.status, 200) << said.body;
+  ASSERT_EQ(said.items().size(), 4u) << said.body;
+  EXPECT_EQ(said.items()[0]["role"], "admin");
+  EXPECT_EQ(said.items()[1]["kind"], "group");
+  EXPECT_EQ(said.items()[1]["scope"]["pools"], nlohmann::json::array({"batch"}));
+  EXPECT_THAT(said.items()[2]["wrong"].get<std::string>(), HasSubstr("king"));
+  EXPECT_EQ(said.items()[3]["who"], "cn=ci");
+  const auto token = post("/tokens", {{"name", "op"}, {"role", "operator"}, {"owner", "otto"}});
+  const auto refused = ask({.target = "/api/v1/users",
+                            .token = token.json["token"].get<std::string>(),
+                            .over_https = true});
+  EXPECT_EQ(refused.status, 403) << refused.body;
+}
+
+}  // namespace
+}  // namespace muster::api
