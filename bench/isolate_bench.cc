@@ -178,6 +178,8 @@ int main(int argc, char** argv) {
   if (asked("links")) benchLinks(report, trials / 5);
   if (asked("slow")) benchSlow(report, trials);
   if (asked("pairs")) benchWild(report, Size::Pairs1024, trials);
+  if (std::find(parts.begin(), parts.end(), "congestion") != parts.end())  // a part of "pairs"
+    benchCongestion(report, Size::Pairs1024, trials);
   if (asked("groups")) benchWild(report, Size::Groups256, trials);
   if (asked("rounds")) benchWholeRounds(report, trials);
   if (asked("large")) benchLarge(report, trials / 10);

@@ -93,38 +93,6 @@ void recordWrong(Report& report, const Tally& tally, std::optional<double> bar) 
                  .bar = bar});
 }
 
-void benchCongestion(Report& report, Size size, int trials) {
-  const auto one = [&](const std::string& what, std::optional<double> bar, const Break& breaks) {
-    const auto tally = run(size, trials, breaks);
-    report.record(
-        {.name = fmt::format("{} trials, {}, {}: rounds at most", trials, nameOf(size), what),
-         .value = static_cast<double>(tally.most_rounds),
-         .unit = "rounds"});
-    recordWrong(report, tally, bar);
-  };
-  one("3 % of all tests struck", 0.05, [](auto& fabric, int) {
-    fabric.struck = 0.03;
-    return std::set<int>{};
-  });
-  one("background traffic on cables that hits 3 % of the tests across leaves", 0.05,
-      [](auto& fabric, int) {
-        fabric.busy = 0.015;
-        return std::set<int>{};
-      });
-  one("hosts that drift by 1 % (memory 0.8 to 0.99 a round)", 0, [](auto& fabric, int trial) {
-    fabric.drift = 0.01, fabric.drift_memory = trial % 2 ? 0.99 : 0.8;
-    return std::set<int>{};
-  });
-  one("leaves that drift by 1 % together", 0, [](auto& fabric, int) {
-    fabric.leaf_drift = 0.01;
-    return std::set<int>{};
-  });
-  one("10 % of all tests struck", {}, [](auto& fabric, int) {
-    fabric.struck = 0.1;
-    return std::set<int>{};
-  });
-}
-
 void benchNamed(Report& report, const std::string& what, Size size, int trials, double least,
                 const Break& breaks) {
   const auto tally = run(size, trials, breaks);
@@ -166,6 +134,38 @@ void benchSlowFleet(Report& report, Size size, int trials) {
 }
 
 }  // namespace
+
+void benchCongestion(Report& report, Size size, int trials) {
+  const auto one = [&](const std::string& what, std::optional<double> bar, const Break& breaks) {
+    const auto tally = run(size, trials, breaks);
+    report.record(
+        {.name = fmt::format("{} trials, {}, {}: rounds at most", trials, nameOf(size), what),
+         .value = static_cast<double>(tally.most_rounds),
+         .unit = "rounds"});
+    recordWrong(report, tally, bar);
+  };
+  one("3 % of all tests struck", 0.05, [](auto& fabric, int) {
+    fabric.struck = 0.03;
+    return std::set<int>{};
+  });
+  one("background traffic on cables that hits 3 % of the tests across leaves", 0.05,
+      [](auto& fabric, int) {
+        fabric.busy = 0.015;
+        return std::set<int>{};
+      });
+  one("hosts that drift by 1 % (memory 0.8 to 0.99 a round)", 0, [](auto& fabric, int trial) {
+    fabric.drift = 0.01, fabric.drift_memory = trial % 2 ? 0.99 : 0.8;
+    return std::set<int>{};
+  });
+  one("leaves that drift by 1 % together", 0, [](auto& fabric, int) {
+    fabric.leaf_drift = 0.01;
+    return std::set<int>{};
+  });
+  one("10 % of all tests struck", {}, [](auto& fabric, int) {
+    fabric.struck = 0.1;
+    return std::set<int>{};
+  });
+}
 
 void benchWholeRounds(Report& report, int trials) {
   for (const auto size : {Size::Pairs1024, Size::Groups256})

@@ -70,6 +70,30 @@ MUSTER_HD inline double scaledRandom(std::uint64_t seed, std::uint64_t index, in
   return scale_block && scaleExponent(seed, index, scale_block) == 0 ? value / 2 : value;
 }
 
+/// 2:4 sparsity: which two of four neighbours along k are kept; the lower place in the low two
+/// bits, the other in the next two. All six choices occur.
+MUSTER_HD inline std::uint32_t keptPlaces(std::uint64_t seed, std::uint64_t group) {
+  constexpr std::uint32_t kChoices = 0xed9c84;  // 01, 02, 03, 12, 13, 23
+  return kChoices >> (4 * static_cast<int>((draw(mix(seed ^ 0x24), group) >> 24) % 6)) & 15;
+}
+MUSTER_HD inline bool isKept(std::uint64_t seed, std::uint64_t index) {
+  const std::uint32_t places = keptPlaces(seed, index / 4);
+  return index % 4 == (places & 3) || index % 4 == places >> 2;
+}
+/// Where the kept value `number` lies among all values.
+MUSTER_HD inline std::uint64_t keptIndex(std::uint64_t seed, std::uint64_t number) {
+  const std::uint32_t places = keptPlaces(seed, number / 2);
+  return number / 2 * 4 + (number % 2 ? places >> 2 : places & 3);
+}
+inline constexpr int kGroupsPerWord = 8;  ///< of four values each, whose places lie in 32 bits
+MUSTER_HD inline std::uint32_t keptPlacesWord(std::uint64_t seed, std::uint64_t word) {
+  std::uint32_t all = 0;
+  for (int group = 0; group < kGroupsPerWord; ++group)
+    all |= keptPlaces(seed, word * kGroupsPerWord + static_cast<std::uint64_t>(group))
+           << (4 * group);
+  return all;
+}
+
 /// Odd, so that a change by any power of two changes the checksum.
 MUSTER_HD inline std::uint64_t weight(std::uint64_t seed, std::uint64_t index) {
   return draw(~seed, index) | 1;

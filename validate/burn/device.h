@@ -29,6 +29,9 @@ struct DtypeRow {
   int max_n;
   double unit_roundoff;  ///< of the accumulator; 0: integers
   int scale_block = 0;   ///< values along k that share a scale; 0: no scales
+  /// A has two values of each four along k (2:4), multiplied by the matrix units' own selection.
+  /// Burnt where it is asked for by name: its rate is information.
+  bool sparse = false;
 };
 const DtypeRow& rowOf(Dtype dtype);
 Result<Dtype> parseDtype(std::string_view name);
@@ -139,6 +142,7 @@ enum class FaultKind {
   OutputBit,
   InputBit,
   ScaleBit,
+  PlaceBit,  ///< of sparse operands: which values of a group are kept
   NotANumber,
   MemoryBit,
   CopyBit,

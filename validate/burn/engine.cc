@@ -218,13 +218,18 @@ void compareReferences(Report& report) {
   }
 }
 
+std::vector<Stage> productStages(Dtype dtype, std::chrono::milliseconds each) {
+  std::vector<Stage> stages{{StageKind::Gemm, dtype, Operands::Integer, each}};
+  if (rowOf(dtype).unit_roundoff > 0)
+    stages.push_back({StageKind::Gemm, dtype, Operands::Random, each});
+  return stages;
+}
+
 std::vector<Stage> usualStages(const Device& device, std::chrono::milliseconds each) {
   std::vector<Stage> stages;
-  for (const auto dtype : device.dtypes()) {
-    stages.push_back({StageKind::Gemm, dtype, Operands::Integer, each});
-    if (rowOf(dtype).unit_roundoff > 0)
-      stages.push_back({StageKind::Gemm, dtype, Operands::Random, each});
-  }
+  for (const auto dtype : device.dtypes())
+    if (!rowOf(dtype).sparse)
+      for (auto& stage : productStages(dtype, each)) stages.push_back(stage);
   for (const auto kind : {StageKind::Memory, StageKind::Copy, StageKind::Units})
     stages.push_back({kind, Dtype::Fp32, Operands::Integer, each});
   if (!device.unitCaches().empty())

@@ -32,23 +32,35 @@ constexpr std::array kDtypes{
     DtypeRow{Dtype::Mxfp8, "mxfp8", 4, 1, 16384, 0x1p-13, 32},
     DtypeRow{Dtype::Nvfp4, "nvfp4", 2, 1, 16384, 0x1p-13, 16},
     DtypeRow{Dtype::Int8, "int8", 7, 127, 16384, 0},
+    DtypeRow{Dtype::Bf16Sparse, "bf16sparse", 8, 31, 16384, 0x1p-24, 0, true},
 };
 constexpr double kSigmas = 10;
 constexpr int kMostThreads = 64;
 
 /// A or B of a plan as rows of K values, made on the fly.
 struct Source {
+  static Source ofA(const GemmPlan& plan) {
+    return {plan, streamA(plan.seed), rowOf(plan.dtype), rowOf(plan.dtype).sparse};
+  }
+  static Source ofB(const GemmPlan& plan) {
+    return {plan, streamB(plan.seed), rowOf(plan.dtype), false};
+  }
+
   const GemmPlan& plan;
   std::uint64_t stream;
-  const DtypeRow& row = rowOf(plan.dtype);
+  const DtypeRow& row;
+  bool sparse;
+  bool isZero(int at, int k) const { return sparse && !isKept(stream, index(at, k)); }
   std::uint64_t index(int at, int k) const {
     return static_cast<std::uint64_t>(at) * static_cast<std::uint64_t>(plan.n) +
            static_cast<std::uint64_t>(k);
   }
   std::int64_t integer(int at, int k) const {
+    if (isZero(at, k)) return 0;
     return scaledInteger(stream, index(at, k), row.integer_limit, row.scale_block);
   }
   double random(int at, int k) const {
+    if (isZero(at, k)) return 0;
     return scaledRandom(stream, index(at, k), row.significant_bits, row.scale_block);
   }
 };
@@ -126,7 +138,7 @@ Result<Dtype> parseDtype(std::string_view name) {
 }
 
 std::vector<std::uint64_t> goldenSums(const GemmPlan& plan) {
-  const Source a{plan, streamA(plan.seed)}, b{plan, streamB(plan.seed)};
+  const auto a = Source::ofA(plan), b = Source::ofB(plan);
   const auto side = static_cast<std::size_t>(plan.tilesPerSide());
   std::vector<std::vector<std::uint64_t>> rows(side), columns(side);
   eachOnAllCores(plan.tilesPerSide(), [&](int tile) {
@@ -143,7 +155,7 @@ std::vector<std::uint64_t> goldenSums(const GemmPlan& plan) {
 }
 
 std::vector<std::int64_t> exactTile(const GemmPlan& plan, int tile) {
-  const Source a{plan, streamA(plan.seed)}, b{plan, streamB(plan.seed)};
+  const auto a = Source::ofA(plan), b = Source::ofB(plan);
   const auto slice = [&](const Source& source, int of) {
     std::vector<std::vector<std::int64_t>> rows(
         kTile, std::vector<std::int64_t>(static_cast<std::size_t>(plan.n)));
@@ -162,7 +174,7 @@ std::vector<std::int64_t> exactTile(const GemmPlan& plan, int tile) {
 }
 
 SideSums expectedSides(const GemmPlan& plan) {
-  const Source a{plan, streamA(plan.seed)}, b{plan, streamB(plan.seed)};
+  const auto a = Source::ofA(plan), b = Source::ofB(plan);
   const auto a_tiles = tileRows(a), b_tiles = tileRows(b);
   const auto n = static_cast<std::size_t>(plan.n),
              side = static_cast<std::size_t>(plan.tilesPerSide());
@@ -181,7 +193,7 @@ SideSums expectedSides(const GemmPlan& plan) {
 
 double sideTolerance(const GemmPlan& plan) {
   // A partial sum of k products of operands in (-1, 1) has the variance k/9; each addition rounds
-  // it by at most u of itself, evenly.
+  // it by at most u of itself, evenly. Sparse ones are smaller: the bound holds.
   const double one_value = rowOf(plan.dtype).unit_roundoff * plan.n * std::sqrt(1.0 / 54);
   return kSigmas * 2 * one_value * std::sqrt(kTile);
 }

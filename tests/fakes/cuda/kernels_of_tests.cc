@@ -22,6 +22,17 @@ void countWrongScales(cudaStream_t, const gpu::ScaleRule& rule, const std::uint8
                       unsigned long long* wrong) {
   host::countWrongScales(rule, from, wrong);
 }
+void fillPlaces(cudaStream_t, const gpu::OperandRule& rule, std::uint32_t* to,
+                std::uint64_t words) {
+  host::fillPlaces(rule, to, words);
+}
+void countWrongPlaces(cudaStream_t, const gpu::OperandRule& rule, const std::uint32_t* from,
+                      std::uint64_t words, unsigned long long* wrong) {
+  host::countWrongPlaces(rule, from, words, wrong);
+}
+void multiplySparse(cudaStream_t, const gpu::SparseFactors& factors) {
+  host::multiplySparse(factors);
+}
 void fillWeights(cudaStream_t, std::uint64_t seed, std::uint64_t* to, int count) {
   host::fillWeights(seed, to, count);
 }

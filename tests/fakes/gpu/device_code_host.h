@@ -63,6 +63,40 @@ inline void multiplyByMatrixUnit(const HalfBits* a, const HalfBits* b, float* c)
   }
 }
 
+/// c += a·b for 16 × 32 · 32 × 8 by 32 lanes, as the PTX ISA describes mma.sp.m16n8k32 with .bf16:
+/// each lane gives its registers, then works out its own four sums from where the description puts
+/// rows, columns and metadata. What is in the third and fourth lane's metadata does not count.
+struct SparseRegisters {
+  std::uint32_t a[4], b[4], metadata;
+};
+inline SparseRegisters g_registers[8][32];
+inline float brainAt(std::uint32_t word, int half) {
+  return __builtin_bit_cast(float, (half ? word >> 16 : word & 0xffff) << 16);
+}
+inline void multiplySparseFragment(float (&c)[4], const std::uint32_t (&a)[4],
+                                   const std::uint32_t (&b)[4], std::uint32_t places) {
+  const int warp = threadIndex() / 32, lane = threadIndex() % 32;
+  auto& mine = g_registers[warp][lane];
+  for (int i = 0; i < 4; ++i) mine.a[i] = a[i], mine.b[i] = b[i];
+  mine.metadata = places;
+  meet();
+  for (int i = 0; i < 4; ++i) {
+    const int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+    for (int kept = 0; kept < 16; ++kept) {
+      // Chunk [row][0..15] is in bits 0 to 15 of lane 4·row, [row + 8][0..15] in its bits 16 to 31;
+      // [row][16..31] of the lane after it. Two bits an index, the lower index first.
+      const auto bits = g_registers[warp][row % 8 * 4 + kept / 8].metadata;
+      const int place = static_cast<int>(bits >> (row / 8 * 16 + kept % 8 * 2) & 3);
+      const int k = kept / 2 * 4 + place;
+      const float left = brainAt(
+          g_registers[warp][row % 8 * 4 + kept % 8 / 2].a[row / 8 + kept / 8 * 2], kept % 2);
+      const float right = brainAt(g_registers[warp][column * 4 + k % 8 / 2].b[k / 8], k % 2);
+      c[i] += left * right;
+    }
+  }
+  meet();
+}
+
 /// Runs a kernel: each block with all its threads at once.
 template <class Kernel>
 void onHost(int blocks, int threads, Kernel kernel) {

@@ -2,9 +2,11 @@
 #include "tests/fakes/gpu/kernels_host.h"
 
 #include "tests/fakes/gpu/fake_units.h"
+#include "tests/fakes/gpu/narrow_floats.h"
 
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 namespace muster::test::kernels {
 namespace {
@@ -66,6 +68,30 @@ void fillScales(const ScaleRule& rule, std::uint8_t* to) {
 }
 void countWrongScales(const ScaleRule& rule, const std::uint8_t* from, unsigned long long* wrong) {
   for (std::uint64_t i = 0; i < rule.count(); ++i) *wrong += from[rule.place(i)] != rule.at(i);
+}
+void fillPlaces(const OperandRule& rule, std::uint32_t* to, std::uint64_t words) {
+  for (std::uint64_t i = 0; i < words; ++i) to[i] = keptPlacesWord(rule.stream, i);
+}
+void countWrongPlaces(const OperandRule& rule, const std::uint32_t* from, std::uint64_t words,
+                      unsigned long long* wrong) {
+  for (std::uint64_t i = 0; i < words; ++i) *wrong += from[i] != keptPlacesWord(rule.stream, i);
+}
+void multiplySparse(const SparseFactors& factors) {
+  const auto n = static_cast<std::size_t>(factors.n);
+  const auto* a = static_cast<const std::uint16_t*>(factors.a);
+  const auto* b = static_cast<const std::uint16_t*>(factors.b);
+  std::vector<double> rows(n * n), columns(n * n);
+  for (std::size_t i = 0; i < n * n; ++i) columns[i] = narrow::brain(b[i]);
+  for (std::size_t kept = 0; kept < n * n / 2; ++kept) {
+    const auto place = factors.places[kept / 16] >> (kept % 16 * 2) & 3;  // two bits each
+    rows[kept / 2 * 4 + place] = narrow::brain(a[kept]);
+  }
+  for (std::size_t column = 0; column < n; ++column)
+    for (std::size_t row = 0; row < n; ++row) {
+      double sum = 0;
+      for (std::size_t k = 0; k < n; ++k) sum += rows[row * n + k] * columns[column * n + k];
+      factors.c[column * n + row] = static_cast<float>(sum);
+    }
 }
 void fillWeights(std::uint64_t seed, std::uint64_t* to, int count) {
   for (int i = 0; i < count; ++i) to[i] = weight(seed, static_cast<std::uint64_t>(i));

@@ -13,6 +13,11 @@ void countWrongOperands(burn::gpu::Encoding, burn::gpu::OperandRule, const void*
 void fillScales(const burn::gpu::ScaleRule&, std::uint8_t* to);
 void countWrongScales(const burn::gpu::ScaleRule&, const std::uint8_t* from,
                       unsigned long long* wrong);
+void fillPlaces(const burn::gpu::OperandRule&, std::uint32_t* to, std::uint64_t words);
+void countWrongPlaces(const burn::gpu::OperandRule&, const std::uint32_t* from, std::uint64_t words,
+                      unsigned long long* wrong);
+/// By the definition: kept values are put at their places, all else is zero.
+void multiplySparse(const burn::gpu::SparseFactors&);
 void fillWeights(std::uint64_t seed, std::uint64_t* to, int count);
 void tileSums(const burn::gpu::Output&, std::uint64_t* sums);
 void checkTiles(const burn::gpu::Output&, const std::uint64_t* golden, unsigned long long product,

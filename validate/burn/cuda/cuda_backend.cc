@@ -16,7 +16,7 @@ namespace {
 
 using gpu::StreamHandle;
 
-constexpr int kHopper = 9, kBlackwell = 10;
+constexpr int kAmpere = 8, kHopper = 9, kBlackwell = 10;
 
 class CudaKernels final : public gpu::Kernels {
  public:
@@ -37,6 +37,19 @@ class CudaKernels final : public gpu::Kernels {
   Result<void> countWrongScales(StreamHandle stream, const gpu::ScaleRule& rule,
                                 const std::uint8_t* from, unsigned long long* wrong) override {
     return cuda::countWrongScales(own(stream), rule, from, wrong), launched("countWrongScales");
+  }
+  Result<void> fillPlaces(StreamHandle stream, const gpu::OperandRule& rule, std::uint32_t* to,
+                          std::uint64_t words) override {
+    return cuda::fillPlaces(own(stream), rule, to, words), launched("fillPlaces");
+  }
+  Result<void> countWrongPlaces(StreamHandle stream, const gpu::OperandRule& rule,
+                                const std::uint32_t* from, std::uint64_t words,
+                                unsigned long long* wrong) override {
+    return cuda::countWrongPlaces(own(stream), rule, from, words, wrong),
+           launched("countWrongPlaces");
+  }
+  Result<void> multiplySparse(StreamHandle stream, const gpu::SparseFactors& factors) override {
+    return cuda::multiplySparse(own(stream), factors), launched("multiplySparse");
   }
   Result<void> fillWeights(StreamHandle stream, std::uint64_t seed, std::uint64_t* to,
                            int count) override {
@@ -106,6 +119,7 @@ class CudaBackend final : public CudaCalls<gpu::Backend> {
       facts.dtypes.insert(facts.dtypes.end(), {Dtype::Fp8, Dtype::Fp8E5m2});
     if (properties.major >= kBlackwell && kHasScales)
       facts.dtypes.insert(facts.dtypes.end(), {Dtype::Mxfp8, Dtype::Nvfp4});
+    if (properties.major >= kAmpere) facts.dtypes.push_back(Dtype::Bf16Sparse);
     facts.memory_node = gpu::memoryNodeOf(gpu::pciDevices(), pci);
     facts.library = fmt::format("cuBLASLt {}", cublasLtGetVersion());
     return facts;

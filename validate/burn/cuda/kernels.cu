@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/burn/cuda/kernels.h"
 
-#include "validate/burn/gpu/kernel_bodies.h"
+#include "validate/burn/gpu/sparse_bodies.h"
 
 namespace muster::burn::cuda {
 namespace {
@@ -20,6 +20,14 @@ GPU_KERNEL countWrongScalesKernel(ScaleRule rule, const std::uint8_t* from,
                                   unsigned long long* wrong) {
   countWrongScalesBody(rule, from, wrong);
 }
+GPU_KERNEL fillPlacesKernel(OperandRule rule, std::uint32_t* to, std::uint64_t words) {
+  fillPlacesBody(rule, to, words);
+}
+GPU_KERNEL countWrongPlacesKernel(OperandRule rule, const std::uint32_t* from, std::uint64_t words,
+                                  unsigned long long* wrong) {
+  countWrongPlacesBody(rule, from, words, wrong);
+}
+GPU_KERNEL multiplySparseKernel(SparseFactors factors) { multiplySparseBody(factors); }
 GPU_KERNEL fillWeightsKernel(std::uint64_t seed, std::uint64_t* to, int count) {
   fillWeightsBody(seed, to, count);
 }
@@ -78,6 +86,18 @@ void fillScales(cudaStream_t stream, const ScaleRule& rule, std::uint8_t* to) {
 void countWrongScales(cudaStream_t stream, const ScaleRule& rule, const std::uint8_t* from,
                       unsigned long long* wrong) {
   countWrongScalesKernel<<<blocksFor(rule.count()), kThreads, 0, stream>>>(rule, from, wrong);
+}
+void fillPlaces(cudaStream_t stream, const OperandRule& rule, std::uint32_t* to,
+                std::uint64_t words) {
+  fillPlacesKernel<<<blocksFor(words), kThreads, 0, stream>>>(rule, to, words);
+}
+void countWrongPlaces(cudaStream_t stream, const OperandRule& rule, const std::uint32_t* from,
+                      std::uint64_t words, unsigned long long* wrong) {
+  countWrongPlacesKernel<<<blocksFor(words), kThreads, 0, stream>>>(rule, from, words, wrong);
+}
+void multiplySparse(cudaStream_t stream, const SparseFactors& factors) {
+  const int side = factors.n / kTile;
+  multiplySparseKernel<<<side * side, kThreads, 0, stream>>>(factors);
 }
 void fillWeights(cudaStream_t stream, std::uint64_t seed, std::uint64_t* to, int count) {
   fillWeightsKernel<<<blocksFor(static_cast<std::uint64_t>(count)), kThreads, 0, stream>>>(seed, to,

@@ -15,6 +15,10 @@ void countWrongOperands(cudaStream_t, gpu::Encoding, gpu::OperandRule, const voi
 void fillScales(cudaStream_t, const gpu::ScaleRule&, std::uint8_t* to);
 void countWrongScales(cudaStream_t, const gpu::ScaleRule&, const std::uint8_t* from,
                       unsigned long long* wrong);
+void fillPlaces(cudaStream_t, const gpu::OperandRule&, std::uint32_t* to, std::uint64_t words);
+void countWrongPlaces(cudaStream_t, const gpu::OperandRule&, const std::uint32_t* from,
+                      std::uint64_t words, unsigned long long* wrong);
+void multiplySparse(cudaStream_t, const gpu::SparseFactors&);
 void fillWeights(cudaStream_t, std::uint64_t seed, std::uint64_t* to, int count);
 void tileSums(cudaStream_t, const gpu::Output&, std::uint64_t* sums);
 void checkTiles(cudaStream_t, const gpu::Output&, const std::uint64_t* golden,

@@ -121,6 +121,24 @@ GPU_DEVICE void multiplyByMatrixUnit(const HalfBits* a, const HalfBits* b, float
   wmma::store_matrix_sync(c, sum, kEdge, wmma::mem_row_major);
 }
 
+/// c += a·b for 16 × 32 · 32 × 8, of a's rows two values of four, by the lanes of a warp together.
+/// `places` of the first two lanes of each four count. Source: PTX ISA, mma.sp.m16n8k32
+GPU_DEVICE void multiplySparseFragment(float (&c)[4], const std::uint32_t (&a)[4],
+                                       const std::uint32_t (&b)[4], std::uint32_t places) {
+#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1205  // PTX 8.5
+#define MUSTER_SPARSE "mma.sp::ordered_metadata"
+#else
+#define MUSTER_SPARSE "mma.sp"
+#endif
+  asm volatile(MUSTER_SPARSE
+               ".sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
+               "{%4, %5, %6, %7}, {%8, %9, %10, %11}, {%0, %1, %2, %3}, %12, 0x0;"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]),
+                 "r"(b[3]), "r"(places));
+#undef MUSTER_SPARSE
+}
+
 #endif
 
 }  // namespace muster::burn::gpu

@@ -38,10 +38,12 @@ struct OperandRule {
   std::uint64_t stream;
   int scale_block = 0;    ///< 0: no scales
   int element_shift = 0;  ///< elements are stored times, scales divided by two to the power of it
+  bool sparse = false;    ///< kept values only are stored; `index` counts them
   /// As it is stored: without its scale.
   MUSTER_HD double element(std::uint64_t index) const {
-    const double value = integer ? static_cast<double>(integerOperand(stream, index, limit))
-                                 : randomOperand(stream, index, bits);
+    const std::uint64_t at = sparse ? keptIndex(stream, index) : index;
+    const double value = integer ? static_cast<double>(integerOperand(stream, at, limit))
+                                 : randomOperand(stream, at, bits);
     return value * static_cast<double>(1 << element_shift);
   }
   /// Of the block that the value is in. Random values are halved or not, whole ones doubled or not.
@@ -85,6 +87,7 @@ inline Encoding encodingOf(Dtype dtype, bool is_a, Float8 float8) {
     case Dtype::Tf32:
       return Encoding::Float;
     case Dtype::Bf16:
+    case Dtype::Bf16Sparse:
       return Encoding::Brain;
     case Dtype::Fp16:
       return Encoding::Half;
@@ -230,6 +233,7 @@ MUSTER_HD inline OutputKind outputOf(Dtype dtype) {
     case Dtype::Tf32:
     case Dtype::Bf16:
     case Dtype::Fp16:
+    case Dtype::Bf16Sparse:
       break;
   }
   return OutputKind::Float;

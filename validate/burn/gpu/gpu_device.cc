@@ -52,9 +52,10 @@ class GpuDevice final : public Device {
   std::vector<Dtype> dtypes() const override { return facts_.dtypes; }
   /// The larger, the less a check of n² values weighs against n³ products.
   int preferredN(Dtype dtype) const override {
-    return std::min(
-        rowOf(dtype).max_n,
-        dtype == Dtype::Fp64 || dtype == Dtype::Tf32 || dtype == Dtype::Fp32 ? 8192 : 16384);
+    return std::min(rowOf(dtype).max_n, dtype == Dtype::Fp64 || dtype == Dtype::Tf32 ||
+                                                dtype == Dtype::Fp32 || rowOf(dtype).sparse
+                                            ? 8192
+                                            : 16384);
   }
 
   Result<std::unique_ptr<GemmWork>> prepareGemm(const GemmPlan& plan) override {

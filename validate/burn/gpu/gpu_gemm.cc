@@ -133,6 +133,8 @@ class GpuGemm final : public GemmWork {
       TRY_OK(operands_[0].flipBit(compute_.get(), fault_->at, fault_->bit));
     if (fault_ && fault_->kind == FaultKind::ScaleBit)
       TRY_OK(operands_[1].flipScaleBit(compute_.get(), fault_->at, fault_->bit));
+    if (fault_ && fault_->kind == FaultKind::PlaceBit)
+      TRY_OK(operands_[0].flipPlaceBit(compute_.get(), fault_->at, fault_->bit));
     TRY_OK(makeProduct());
     return runtime_.await(compute_.get());
   }
@@ -150,8 +152,12 @@ class GpuGemm final : public GemmWork {
   }
 
   Result<void> makeProduct() {
-    TRY(product, runtime_.prepareProduct(device_, plan_.dtype, plan_.n));
-    product_ = std::move(product);
+    if (rowOf(plan_.dtype).sparse) {
+      product_ = makeSparseProduct(runtime_.kernels(), operands_[0].places(), plan_.n);
+    } else {
+      TRY(product, runtime_.prepareProduct(device_, plan_.dtype, plan_.n));
+      product_ = std::move(product);
+    }
     if (operands_[0].scales())
       TRY_OK(product_->setScales(operands_[0].scales(), operands_[1].scales()));
     const auto choice = plan_.operands == Operands::Random ? Choice::SameOnAll : Choice::Fastest;
@@ -159,7 +165,7 @@ class GpuGemm final : public GemmWork {
                                       operands_[1].data(), outputs_[0].c.get(), compute_.get());
         !chosen)
       return fail(std::move(chosen.error())
-                      .within(fmt::format("the library's product of {} of {}x{} on this GPU",
+                      .within(fmt::format("the product of {} of {}x{} on this GPU",
                                           rowOf(plan_.dtype).name, plan_.n, plan_.n)));
     return {};
   }

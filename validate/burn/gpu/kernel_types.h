@@ -75,6 +75,15 @@ struct ScaleRule {
     return scalePlace(number / blocksPerRow(), number % blocksPerRow(), blocksPerRow());
   }
 };
+/// A product of n × n whose A is sparse: kept values, and their places in words of eight groups,
+/// row by row; B with k fastest, C column-major.
+struct SparseFactors {
+  const void* a;
+  const std::uint32_t* places;
+  const void* b;
+  float* c;
+  int n;
+};
 /// What is read and what is written are one pattern, inverted or not.
 struct Walk {
   bool downwards, reads, writes;

@@ -21,6 +21,16 @@ class Kernels {
   virtual Result<void> fillScales(StreamHandle, const ScaleRule&, std::uint8_t* to) = 0;
   virtual Result<void> countWrongScales(StreamHandle, const ScaleRule&, const std::uint8_t* from,
                                         unsigned long long* wrong) = 0;
+  /// Sparse operands and their product: where the matrix units of a vendor are known to have it.
+  virtual Result<void> fillPlaces(StreamHandle, const OperandRule&, std::uint32_t*,
+                                  std::uint64_t /*words*/) {
+    return noSparse();
+  }
+  virtual Result<void> countWrongPlaces(StreamHandle, const OperandRule&, const std::uint32_t*,
+                                        std::uint64_t /*words*/, unsigned long long* /*wrong*/) {
+    return noSparse();
+  }
+  virtual Result<void> multiplySparse(StreamHandle, const SparseFactors&) { return noSparse(); }
   virtual Result<void> fillWeights(StreamHandle, std::uint64_t seed, std::uint64_t* to,
                                    int count) = 0;
   virtual Result<void> tileSums(StreamHandle, const Output&, std::uint64_t* sums) = 0;
@@ -43,6 +53,11 @@ class Kernels {
   /// Self-test: changes one value.
   virtual Result<void> flipBit(StreamHandle, void* at, int bytes, int bit) = 0;
   virtual Result<void> setNan(StreamHandle, void* at, int bytes) = 0;
+
+ private:
+  static Result<void> noSparse() {
+    return fail(ErrorCode::Internal, "there are no kernels of sparse products for this GPU");
+  }
 };
 
 }  // namespace muster::burn::gpu

@@ -11,6 +11,26 @@ namespace {
 constexpr int kTimed = 3;  ///< products an algorithm, after one to warm up
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
+class SparseProduct final : public Product {
+ public:
+  SparseProduct(Kernels& kernels, const std::uint32_t* places, int n)
+      : kernels_(kernels), places_(places), n_(n) {}
+
+  int algorithms() const override { return 1; }
+  void use(int) override {}
+  Result<void> setScales(const void*, const void*) override {
+    return fail(ErrorCode::Internal, "sparse products have no scales");
+  }
+  Result<void> run(const void* a, const void* b, void* c, StreamHandle stream) override {
+    return kernels_.multiplySparse(stream, {a, places_, b, static_cast<float*>(c), n_});
+  }
+
+ private:
+  Kernels& kernels_;
+  const std::uint32_t* const places_;
+  const int n_;
+};
+
 }  // namespace
 
 Result<void> chooseAlgorithm(const Runtime& runtime, Product& product, Choice choice, const void* a,
@@ -30,6 +50,10 @@ Result<void> chooseAlgorithm(const Runtime& runtime, Product& product, Choice ch
   if (best == kNever) return fail(ErrorCode::Internal, "no algorithm");
   product.use(chosen);
   return {};
+}
+
+std::unique_ptr<Product> makeSparseProduct(Kernels& kernels, const std::uint32_t* places, int n) {
+  return std::make_unique<SparseProduct>(kernels, places, n);
 }
 
 }  // namespace muster::burn::gpu

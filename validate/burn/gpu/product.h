@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One product by a vendor's library: C = A·Bᵀ with k fastest in A and B, C column-major. Never by
-// an algorithm that splits the sum over k: then the same product has the same bits every time.
+// One product, by a vendor's library or by a kernel of ours where there is none: C = A·Bᵀ with k
+// fastest in A and B, C column-major. Never by an algorithm that splits the sum over k: then the
+// same product has the same bits every time.
 #pragma once
 
 #include "validate/burn/gpu/kernels.h"
@@ -26,6 +27,10 @@ class Product {
   virtual Result<void> setScales(const void* a, const void* b) = 0;
   virtual Result<void> run(const void* a, const void* b, void* c, StreamHandle stream) = 0;
 };
+
+/// With a sparse A, by a kernel of ours: no library of a toolkit has one. `places`: of A's kept
+/// values; borrowed.
+std::unique_ptr<Product> makeSparseProduct(Kernels& kernels, const std::uint32_t* places, int n);
 
 /// Tries the algorithms on the operands at hand and leaves the product with the chosen one.
 /// Errors: Internal when none works

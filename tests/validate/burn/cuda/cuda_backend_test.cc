@@ -98,6 +98,39 @@ TEST_F(Blackwell, catchesEveryKindOfFaultInThem) {
     })) << name;
 }
 
+TEST_F(CudaBackEnd, sparseProductsAreVerifiedWhereTheyAreAskedFor) {
+  auto options = tiny();
+  options.n = 2 * kTile;
+  options.stages = productStages(Dtype::Bf16Sparse, {});
+  const auto report = burn(devices_, options);
+  EXPECT_EQ(report.outcome(), Outcome::Pass) << toText(report);
+  ASSERT_EQ(report.devices.front().stages.size(), 2u);
+  EXPECT_EQ(report.devices.front().stages[0].name, "gemm bf16sparse integer");
+  EXPECT_EQ(report.devices.front().stages[0].golden.size(), 64u);
+  for (const auto& stage : usualStages(*devices_.front(), {}))
+    EXPECT_FALSE(rowOf(stage.dtype).sparse) << "not in a gate's burn";
+}
+
+/// Each bit of the places, of a value and of a result, injected by the self-test of every bit.
+TEST_F(CudaBackEnd, faultsInSparseProductsAreCaught) {
+  auto options = tiny();
+  for (const auto& fault :
+       {Fault{FaultKind::PlaceBit, 9, 0}, Fault{FaultKind::PlaceBit, 9, 1},
+        Fault{FaultKind::PlaceBit, 9, 2}, Fault{FaultKind::PlaceBit, 9, 3},
+        Fault{FaultKind::InputBit, 77, 3}, Fault{FaultKind::OutputBit, 5, 31}}) {
+    devices_.front()->inject(fault);
+    for (const auto& stage : productStages(Dtype::Bf16Sparse, {})) {
+      options.stages = {stage};
+      const auto report = burn(devices_, options);
+      EXPECT_EQ(report.outcome(), Outcome::Fail) << stage.name() << " bit " << fault.bit << "\n"
+                                                 << toText(report);
+      if (fault.kind == FaultKind::PlaceBit && stage.operands == Operands::Integer)
+        EXPECT_NE(toText(report).find("bad tiles"), std::string::npos)
+            << "places that were changed change what is multiplied";
+    }
+  }
+}
+
 TEST_F(CudaBackEnd, hopperHasNoUnitForScales) {
   for (const auto dtype : devices_.front()->dtypes()) EXPECT_EQ(rowOf(dtype).scale_block, 0);
 }

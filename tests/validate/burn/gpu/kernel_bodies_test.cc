@@ -2,10 +2,11 @@
 // The kernels' own code on the host's threads, against sums and searches that are written in
 // another way. What only a GPU has (matrix units, its barriers) is the device_code.h of the tests.
 #define MUSTER_DEVICE_CODE "tests/fakes/gpu/device_code_host.h"
-#include "validate/burn/gpu/kernel_bodies.h"
+#include "validate/burn/gpu/sparse_bodies.h"
 
 #include "tests/fakes/gpu/kernels_host.h"
 #include "tests/fakes/gpu/narrow_floats.h"
+#include "validate/burn/golden.h"
 
 #include <gtest/gtest.h>
 
@@ -13,6 +14,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -333,6 +335,120 @@ TEST(FloatFormats, knownBitsOfEachFormat) {  // Source: IEEE 754; OCP OFP8; CDNA
   EXPECT_EQ(encodeScale(ScaleEncoding::E8m0, 0), 127u);
   EXPECT_EQ(encodeScale(ScaleEncoding::E4m3, 1), 0x40u);
   EXPECT_EQ(encode(Encoding::Int8, -127.0), 0x81u);
+}
+
+/// A and B of a plan, as they lie in a GPU's memory.
+struct SparseProblem {
+  SparseProblem(int edge, Operands operands)
+      : plan{Dtype::Bf16Sparse, operands, edge, 77},
+        of_a{operands == Operands::Integer, 31, 8, streamA(plan.seed), 0, 0, true},
+        of_b{operands == Operands::Integer, 31, 8, streamB(plan.seed), 0, 0, false},
+        values(static_cast<std::size_t>(edge) * static_cast<std::size_t>(edge)),
+        a(values / 2 + 8),
+        b(values + 8),
+        places(values / 32),
+        c(values, -1) {
+    test::kernels::fillOperands(Encoding::Brain, of_a, aligned(a), values / 2);
+    test::kernels::fillOperands(Encoding::Brain, of_b, aligned(b), values);
+    onHost(2, kThreads, [this] { fillPlacesBody(of_a, places.data(), places.size()); });
+  }
+  /// Loads are of 16 bytes.
+  static std::uint16_t* aligned(std::vector<std::uint16_t>& memory) {
+    return reinterpret_cast<std::uint16_t*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 15) /
+                                            16 * 16);
+  }
+  SparseFactors factors() { return {aligned(a), places.data(), aligned(b), c.data(), plan.n}; }
+
+  GemmPlan plan;
+  OperandRule of_a, of_b;
+  std::size_t values;
+  std::vector<std::uint16_t> a, b;
+  std::vector<std::uint32_t> places;
+  std::vector<float> c;
+};
+
+TEST(SparsePlaces, twoOfEachFourAreKeptAndEveryPairOccurs) {
+  std::map<std::uint32_t, int> seen;
+  for (std::uint64_t group = 0; group < 6'000; ++group) {
+    int kept = 0;
+    for (std::uint64_t i = 0; i < 4; ++i) kept += isKept(5, 4 * group + i);
+    ASSERT_EQ(kept, 2) << group;
+    const auto first = keptIndex(5, 2 * group), second = keptIndex(5, 2 * group + 1);
+    EXPECT_LT(first, second) << "hardware wants places in order";
+    EXPECT_TRUE(isKept(5, first) && isKept(5, second));
+    EXPECT_EQ(first / 4, group);
+    EXPECT_EQ(second / 4, group);
+    ++seen[keptPlaces(5, group)];
+    EXPECT_EQ(keptPlacesWord(5, group / 8) >> (group % 8 * 4) & 15, keptPlaces(5, group));
+  }
+  ASSERT_EQ(seen.size(), 6u);
+  for (const auto& [places, count] : seen) {
+    EXPECT_LT(places & 3, places >> 2);
+    EXPECT_NEAR(count, 1'000, 150) << places;
+  }
+}
+
+/// The golden knows neither fragments nor compression: sums of a matrix of which half is zero.
+TEST(SparseBodies, everyTileOfAProductIsExactlyTheGolden) {
+  SparseProblem problem(2 * kTile, Operands::Integer);
+  const auto factors = problem.factors();
+  onHost(4, kThreads, [&] { multiplySparseBody(factors); });
+  std::vector<std::uint64_t> rows, columns, seen(4);
+  for (std::uint64_t i = 0; i < 2 * kTile; ++i) {
+    rows.push_back(weight(streamRows(problem.plan.seed), i));
+    columns.push_back(weight(streamColumns(problem.plan.seed), i));
+  }
+  test::kernels::tileSums(
+      {problem.c.data(), OutputKind::Float, false, 2 * kTile, rows.data(), columns.data()},
+      seen.data());
+  EXPECT_EQ(seen, goldenSums(problem.plan));
+  const auto exact = exactTile(problem.plan, 1);  // rows from 0, columns from 128
+  for (int row = 0; row < kTile; row += 17)
+    for (int column = 0; column < kTile; column += 13)
+      EXPECT_EQ(problem.c[static_cast<std::size_t>((kTile + column) * 2 * kTile + row)],
+                static_cast<float>(exact[static_cast<std::size_t>(row * kTile + column)]));
+}
+
+TEST(SparseBodies, randomDataIsTheProductByDefinition) {
+  SparseProblem problem(kTile, Operands::Random);
+  const auto factors = problem.factors();
+  onHost(1, kThreads, [&] { multiplySparseBody(factors); });
+  const auto seen = problem.c;
+  test::kernels::multiplySparse(factors);
+  double most = 0;
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    EXPECT_NEAR(seen[i], problem.c[i], 1e-4) << i;
+    most = std::max(most, std::abs(static_cast<double>(seen[i])));
+  }
+  EXPECT_GT(most, 4) << "there was something to compare";
+}
+
+TEST(SparseBodies, blocksOfAnyNumberOfTilesCoverEachTileOnce) {
+  for (const int side : {1, 2, 7, 8, 9, 16, 21}) {
+    std::map<std::pair<int, int>, int> seen;
+    for (int block = 0; block < side * side; ++block) {
+      const auto tile = sparseTileOf(block, side);
+      ++seen[{tile.row, tile.column}];
+      EXPECT_LE(tile.row, (side - 1) * kTile);
+      EXPECT_LE(tile.column, (side - 1) * kTile);
+    }
+    EXPECT_EQ(seen.size(), static_cast<std::size_t>(side * side)) << side;
+  }
+}
+
+TEST(SparseBodies, wrongPlacesAreCounted) {
+  SparseProblem problem(kTile, Operands::Integer);
+  unsigned long long wrong = 0;
+  const auto count = [&] {
+    onHost(2, kThreads, [&] {
+      countWrongPlacesBody(problem.of_a, problem.places.data(), problem.places.size(), &wrong);
+    });
+  };
+  count();
+  EXPECT_EQ(wrong, 0u);
+  problem.places[99] ^= 1u << 30;
+  count();
+  EXPECT_EQ(wrong, 1u);
 }
 
 }  // namespace
