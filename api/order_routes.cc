@@ -71,8 +71,8 @@ Reply reload(SiteReader& reader, const Call& call) {
   if (!loaded.cluster) {
     Problem problem(
         400, "invalid-input",
-        fmt::format("{} has {} problems; the inventory as it was stays in use",
-                    reader.options().inventory.string(), loaded.diagnostics.all().size()),
+        fmt::format("{} has {}; the inventory as it was stays in use",
+                    reader.options().inventory.string(), app::problemsText(loaded.diagnostics)),
         "correct the file, and ask again");
     problem.diagnostics = loaded.diagnostics.all();
     return std::unexpected(std::move(problem));
