@@ -29,9 +29,8 @@ std::optional<std::int64_t> numberOf(std::string_view text) {
 
 /// In words that also fit who typed a command, and has never seen this API.
 std::string adviceOn(const Field& field) {
-  return field.kind == Kind::Hostlist
-             ? "a hostlist names nodes like this: gpu[001-128],login1"
-             : fmt::format("what it is: {}", field.help);
+  return field.kind == Kind::Hostlist ? "a hostlist names nodes like this: gpu[001-128],login1"
+                                      : fmt::format("what it is: {}", field.help);
 }
 
 Problem wrong(const Field& field, std::string_view why) {

@@ -89,10 +89,9 @@ std::string withoutConsole(const std::string& evidence, std::vector<std::string>
 
 /// The facet's action that cannot run, and says what would allow it; null: there is none.
 const Action* blockedAction(const ExplainInput& input, const FacetRef& facet) {
-  const auto found =
-      std::ranges::find_if(input.actions, [&facet](const Action& action) {
-        return action.facet == facet && !action.blocked.empty();
-      });
+  const auto found = std::ranges::find_if(input.actions, [&facet](const Action& action) {
+    return action.facet == facet && !action.blocked.empty();
+  });
   return found == input.actions.end() ? nullptr : &*found;
 }
 
@@ -101,8 +100,7 @@ const Action* blockedAction(const ExplainInput& input, const FacetRef& facet) {
 std::string nextStepOf(const ExplainInput& input, const Finding& finding) {
   const auto* blocked = blockedAction(input, finding.facet);
   if (blocked && finding.source == engineSource(blocked->phase)) return blocked->blocked;
-  return finding.what_to_do.empty() ? "`muster plan` shows what would be done"
-                                    : finding.what_to_do;
+  return finding.what_to_do.empty() ? "`muster plan` shows what would be done" : finding.what_to_do;
 }
 
 void aboutFinding(const ExplainInput& input, const Finding& finding, Explanation& out) {
