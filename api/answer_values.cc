@@ -1,93 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/answer_values.h"
 
+#include "api/answer_members.h"
 #include "base/json_output.h"
-#include "inventory/parse/hostlist.h"
 #include "lifecycle/model/json.h"
-#include "wire/json_reader.h"
 
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <type_traits>
 
 namespace muster::api {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::size_t kMostItems = 1'000'000;
-constexpr std::size_t kMostTextBytes = 16u << 20;
-constexpr std::uint64_t kMostNumber = std::uint64_t{1} << 53;
-constexpr bool kOptional = true;
-
-/// One object of an answer. What is wrong with it is the server's fault and not the user's.
-class Members : public wire::JsonReader {
- public:
-  Members(const json& object, const char* what) : JsonReader(object, what) {}
-
-  std::string text(const char* key, bool optional = false) {
-    return JsonReader::text(key, kMostTextBytes, optional);
-  }
-  std::size_t count(const char* key) {
-    return static_cast<std::size_t>(unsignedNumber(key, kMostNumber));
-  }
-  bool flag(const char* key) {
-    const auto* value = field(key);
-    if (value && !value->is_boolean()) wrong(key, "must be true or false");
-    return value && value->is_boolean() && value->get<bool>();
-  }
-  WallTime time(const char* key, bool optional = false) {
-    const auto said = text(key, optional);
-    if (said.empty()) return {};
-    const auto time = parseWallTime(said);
-    if (!time) wrong(key, "is no time");
-    return time.value_or(WallTime{});
-  }
-  std::vector<std::string> texts(const char* key) {
-    return wire::readTexts(*this, key, kMostItems, kMostTextBytes);
-  }
-  std::vector<NodeName> nodes(const char* key) {
-    std::vector<NodeName> out;
-    const auto hostlist = text(key);
-    if (hostlist.empty()) return out;
-    const auto names = inventory::expandHostlist(hostlist);
-    if (!names) wrong(key, "is no hostlist");
-    if (names)
-      for (const auto& name : *names) out.emplace_back(name);
-    return out;
-  }
-  /// One of an enum's words. `parse`: text → optional.
-  template <class Parse>
-  auto word(const char* key, Parse parse) {
-    const auto said = parse(text(key));
-    using Value = typename std::remove_cvref_t<decltype(said)>::value_type;
-    if (!said) wrong(key, "is a word that this muster does not know");
-    return said.value_or(Value{});
-  }
-  /// Each item by `make`: json → Result.
-  template <class Make>
-  auto items(const char* key, Make make) {
-    using Value = typename std::invoke_result_t<Make, const json&>::value_type;
-    std::vector<Value> out;
-    for (const auto& each : array(key, kMostItems)) {
-      auto made = make(each);
-      if (!made) {
-        take(made.error());
-        break;
-      }
-      out.push_back(std::move(*made));
-    }
-    return out;
-  }
-  template <class T>
-  Result<T> as(T value) const {
-    const auto good = finish();
-    if (good) return value;
-    if (good.error().code() == ErrorCode::Corrupt) return std::unexpected(good.error());
-    return fail(ErrorCode::Corrupt, "the server's answer cannot be read: " + good.error().text());
-  }
-};
 
 std::optional<Severity> parseSeverity(const std::string& text) {
   for (const auto severity : {Severity::Info, Severity::Warning, Severity::Error})
@@ -127,7 +52,7 @@ Result<app::NodeStatus> nodeStatusFrom(const json& source) {
     Members member(each, "node.stale");
     lifecycle::Unread unread{member.text("what"), member.text("code"), member.text("reason"),
                              member.time("since"), std::nullopt};
-    if (const auto last = member.time("last_read", kOptional); last != WallTime{})
+    if (const auto last = member.time("last_read", kMayBeAbsent); last != WallTime{})
       unread.last_read = last;
     return member.as(std::move(unread));
   });
@@ -139,15 +64,15 @@ Result<app::SiteStatus> siteStatusFrom(const json& source) {
   app::SiteStatus out;
   out.several_controllers = read.flag("several_controllers");
   out.overrides = read.texts("overrides");
-  if (read.field("access_problems", kOptional))  // an older server says none
+  if (read.field("access_problems", kMayBeAbsent))  // an older server says none
     out.access_problems = read.texts("access_problems");
-  Members monitor(read.object("monitor", kMostItems), "site.monitor");
+  Members monitor(read.object("monitor", kAnswerItems), "site.monitor");
   out.monitor.running = monitor.flag("running");
   out.monitor.tripped = monitor.flag("breaker_open");
   out.monitor.text = monitor.text("text");
   out.monitor.holder = monitor.text("holder");
   if (const auto good = monitor.finish(); !good) read.take(good.error());
-  if (const auto* leader = read.field("leader", kOptional)) {
+  if (const auto* leader = read.field("leader", kMayBeAbsent)) {
     Members member(*leader, "site.leader");
     lifecycle::Leader found;
     found.holder = member.text("holder");
@@ -161,12 +86,12 @@ Result<app::SiteStatus> siteStatusFrom(const json& source) {
 Result<lifecycle::Event> eventFrom(const json& source) {
   Members read(source, "event");
   lifecycle::Event out;
-  out.sequence = static_cast<std::int64_t>(read.unsignedNumber("sequence", kMostNumber));
-  out.at = read.time("at", kOptional);
+  out.sequence = static_cast<std::int64_t>(read.unsignedNumber("sequence", kAnswerNumber));
+  out.at = read.time("at", kMayBeAbsent);
   // One that a newer muster has invented is shown as what it says.
   out.kind = lifecycle::parseEventKind(read.text("kind")).value_or(lifecycle::EventKind::Note);
-  out.subject = lifecycle::Subject::parse(read.text("subject", kOptional));
-  out.action_id = read.text("action", kOptional);
+  out.subject = lifecycle::Subject::parse(read.text("subject", kMayBeAbsent));
+  out.action_id = read.text("action", kMayBeAbsent);
   out.text = read.text("text");
   out.fraction = read.number("fraction", -1);
   return read.as(std::move(out));
@@ -179,8 +104,8 @@ Result<lifecycle::Finding> findingFrom(const json& source) {
   out.severity = read.word("severity", parseSeverity);
   out.text = read.text("text");
   out.what_to_do = read.text("what_to_do");
-  out.source = read.text("source", kOptional);
-  out.at = read.time("at", kOptional);
+  out.source = read.text("source", kMayBeAbsent);
+  out.at = read.time("at", kMayBeAbsent);
   out.evidence = evidenceOf(source);
   return read.as(std::move(out));
 }
@@ -222,7 +147,7 @@ Result<lifecycle::PlanImpact> impactFrom(const json& source) {
   out.taken_out = read.nodes("taken_out");
   out.wiped = read.nodes("wiped");
   out.reset = read.nodes("reset");
-  out.at_least = std::chrono::seconds(read.unsignedNumber("at_least_s", kMostNumber));
+  out.at_least = std::chrono::seconds(read.unsignedNumber("at_least_s", kAnswerNumber));
   out.domains = read.items("domains", [](const json& each) -> Result<lifecycle::DomainImpact> {
     Members member(each, "impact.domain");
     lifecycle::DomainImpact domain;
@@ -245,8 +170,8 @@ Result<app::RolloutStatus> rolloutStatusFrom(const json& source) {
   Members read(source, "rollout");
   app::RolloutStatus out;
   const auto at = read.time("at");
-  const auto& nodes = read.object("nodes", kMostItems);
-  Members order(read.object("order", kMostItems), "rollout.order");
+  const auto& nodes = read.object("nodes", kAnswerItems);
+  Members order(read.object("order", kAnswerItems), "rollout.order");
   out.order.order = order.word("order", [](const std::string& text) {
     return wordOf<Order>(text, {Order::None, Order::Pause, Order::Abort});
   });
@@ -270,7 +195,7 @@ Result<lifecycle::Run> runFrom(const json& source) {
   out.kind = read.word("kind", parseRunKind);
   out.apply.nodes = read.text("nodes");
   out.apply.confirm = read.flag("confirm");
-  out.apply.command = read.text("command", kOptional);
+  out.apply.command = read.text("command", kMayBeAbsent);
   out.after_restart = read.word("after_restart", parseAfterRestart);
   out.state = read.word("state", parseRunState);
   out.reason = read.word("reason", parseRunReason);
@@ -280,16 +205,16 @@ Result<lifecycle::Run> runFrom(const json& source) {
   });
   out.ordered_by = read.text("ordered_by");
   out.worked_on_by = read.text("worked_on_by");
-  Members by(read.object("asked_by", kMostItems), "run.asked_by");
+  Members by(read.object("asked_by", kAnswerItems), "run.asked_by");
   out.asked_by = {by.text("principal"), by.text("way"), by.text("address"),
-                  by.text("person", kOptional)};
+                  by.text("person", kMayBeAbsent)};
   if (const auto good = by.finish(); !good) read.take(good.error());
   out.asked_at = read.time("asked_at");
   out.inventory_digest = read.text("inventory_digest");
   out.plan_hash = read.text("plan_hash");
-  out.planned_at = read.time("planned_at", kOptional);
+  out.planned_at = read.time("planned_at", kMayBeAbsent);
   out.subjects = read.text("subjects");
-  if (const auto* impact = read.field("impact", kOptional)) {
+  if (const auto* impact = read.field("impact", kMayBeAbsent)) {
     auto made = impactFrom(*impact);
     if (made)
       out.impact = std::move(*made);
@@ -299,60 +224,61 @@ Result<lifecycle::Run> runFrom(const json& source) {
   out.approvals_needed = read.count("approvals_needed");
   out.approvals = read.items("approvals", [](const json& each) -> Result<RunApproval> {
     Members member(each, "run.approval");
-    RunApproval approval{{member.text("principal"), member.text("way", kOptional),
-                          member.text("address", kOptional), member.text("person", kOptional)},
-                         member.time("at"),
-                         member.text("plan_hash"),
-                         member.flag("confirmation"),
-                         member.text("void_because", kOptional)};
+    RunApproval approval{
+        {member.text("principal"), member.text("way", kMayBeAbsent),
+         member.text("address", kMayBeAbsent), member.text("person", kMayBeAbsent)},
+        member.time("at"),
+        member.text("plan_hash"),
+        member.flag("confirmation"),
+        member.text("void_because", kMayBeAbsent)};
     return member.as(std::move(approval));
   });
   out.overrides = read.items("overrides", [](const json& each) -> Result<RunOverride> {
     Members member(each, "run.override");
-    RunOverride made{{member.text("principal"), member.text("way", kOptional),
-                      member.text("address", kOptional)},
+    RunOverride made{{member.text("principal"), member.text("way", kMayBeAbsent),
+                      member.text("address", kMayBeAbsent)},
                      member.time("at"),
                      member.text("plan_hash"),
                      member.word("against", parseRunReason),
                      member.text("reason"),
                      member.text("acknowledged_by"),
-                     member.time("acknowledged_at", kOptional),
-                     member.text("void_because", kOptional)};
+                     member.time("acknowledged_at", kMayBeAbsent),
+                     member.text("void_because", kMayBeAbsent)};
     return member.as(std::move(made));
   });
-  if (const auto* erase = read.field("erase", kOptional)) {
+  if (const auto* erase = read.field("erase", kMayBeAbsent)) {
     Members member(*erase, "run.erase");
     out.erase.disks = member.texts("disks");
     out.erase.reason = member.text("reason");
     if (const auto good = member.finish(); !good) read.take(good.error());
   }
-  if (const auto* validate = read.field("validate", kOptional)) {
+  if (const auto* validate = read.field("validate", kMayBeAbsent)) {
     Members member(*validate, "run.validate");
     out.validate.gates = member.texts("gates");
     out.validate.synchronized_load = member.flag("synchronized_load");
     if (const auto good = member.finish(); !good) read.take(good.error());
   }
-  if (const auto* isolate = read.field("isolate", kOptional)) {
+  if (const auto* isolate = read.field("isolate", kMayBeAbsent)) {
     Members member(*isolate, "run.isolate");
     out.isolate.engine = member.text("engine");
     out.isolate.min_gbps = member.number("min_gbps", 0);
     out.isolate.seed = member.unsignedNumber("seed", std::numeric_limits<std::uint64_t>::max());
-    out.isolate.until = member.text("until", kOptional);
+    out.isolate.until = member.text("until", kMayBeAbsent);
     if (out.isolate.until == "cleared") out.isolate.until.clear();  // the default, in one form
     if (const auto good = member.finish(); !good) read.take(good.error());
   }
-  if (const auto* retry = read.field("firmware_retry", kOptional)) {
+  if (const auto* retry = read.field("firmware_retry", kMayBeAbsent)) {
     Members member(*retry, "run.firmware_retry");
     out.firmware_retry.reason = member.text("reason");
     if (const auto good = member.finish(); !good) read.take(good.error());
   }
-  if (const auto* build = read.field("image_build", kOptional)) {
+  if (const auto* build = read.field("image_build", kMayBeAbsent)) {
     Members member(*build, "run.image_build");
     out.image_build.image = member.text("image");
     out.image_build.over = member.text("over");
     if (const auto good = member.finish(); !good) read.take(good.error());
   }
-  if (const auto* rollout = read.field("rollout", kOptional)) {
+  if (const auto* rollout = read.field("rollout", kMayBeAbsent)) {
     Members member(*rollout, "run.rollout");
     out.rollout.id = member.text("id");
     out.rollout.back = member.flag("back");
@@ -360,9 +286,9 @@ Result<lifecycle::Run> runFrom(const json& source) {
     out.rollout.wipe_reason = member.text("wipe_reason");
     if (const auto good = member.finish(); !good) read.take(good.error());
   }
-  out.waits_until = read.time("waits_until", kOptional);
-  out.unreadable = read.text("unreadable", kOptional);
-  Members progress(read.object("progress", kMostItems), "run.progress");
+  out.waits_until = read.time("waits_until", kMayBeAbsent);
+  out.unreadable = read.text("unreadable", kMayBeAbsent);
+  Members progress(read.object("progress", kAnswerItems), "run.progress");
   out.progress = {progress.count("rounds"), progress.count("planned"), progress.count("done"),
                   progress.count("failed"), progress.count("blocked"), progress.count("skipped"),
                   progress.count("held")};
@@ -374,8 +300,8 @@ Result<lifecycle::Run> runFrom(const json& source) {
                    member.time("at"), member.text("by")};
     return member.as(std::move(stamp));
   });
-  out.first_event = static_cast<std::int64_t>(read.unsignedNumber("first_event", kMostNumber));
-  out.last_event = static_cast<std::int64_t>(read.unsignedNumber("last_event", kMostNumber));
+  out.first_event = static_cast<std::int64_t>(read.unsignedNumber("first_event", kAnswerNumber));
+  out.last_event = static_cast<std::int64_t>(read.unsignedNumber("last_event", kAnswerNumber));
   return read.as(std::move(out));
 }
 

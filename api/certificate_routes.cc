@@ -3,6 +3,7 @@
 #include "api/answers.h"
 #include "api/schema.h"
 #include "app/site/site_keys.h"
+#include "app/validation/certificates.h"
 #include "base/json_input.h"
 #include "inventory/model/cluster.h"
 #include "inventory/parse/hostlist.h"
@@ -95,6 +96,15 @@ Reply revocations(SiteReader& reader, const Call&) {
   return out;
 }
 
+Reply revoke(SiteReader& reader, const Call& call) {
+  TRY(session, reader.session());
+  TRY(node, nodeOf(*session, call, call.text("name")));
+  const auto options = reader.optionsFor(call.actor);
+  TRY_OK(app::revokeCertificate(options, node->name.str(), call.text("reason")));
+  return Answer{
+      200, {{"node", node->name.str()}, {"list", app::revocationListOf(options.state).string()}}};
+}
+
 }  // namespace
 
 void addCertificateRoutes(std::vector<ApiRoute>& routes) {
@@ -120,6 +130,17 @@ void addCertificateRoutes(std::vector<ApiRoute>& routes) {
                     listOf("CertificateState"),
                     200,
                     all});
+  routes.push_back({"POST",
+                    "/nodes/{name}/certificate/revoke",
+                    Verb::Certify,
+                    Reach::Scoped,
+                    "Revoke its certificate and its passed gates: it must be validated again",
+                    {kNameField},
+                    {},
+                    {{"reason", Kind::Text, "Why; recorded in the list and in the log", true}},
+                    refTo("RevocationOrder"),
+                    200,
+                    revoke});
   routes.push_back({"GET",
                     "/revocations",
                     Verb::Look,

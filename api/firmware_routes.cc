@@ -3,10 +3,13 @@
 #include "api/answers.h"
 #include "api/kept_answer.h"
 #include "api/schema.h"
+#include "app/firmware/firmware_baselines.h"
 #include "app/firmware/firmware_matrix.h"
+#include "inventory/model/cluster.h"
 #include "inventory/parse/hostlist.h"
 
 #include <memory>
+#include <set>
 
 namespace muster::api {
 namespace {
@@ -41,6 +44,31 @@ Reply firmware(SiteReader& reader, const Call& call, Kept<Cells>& kept) {
   return page(call, kept.keep(key, began, std::move(cells)));
 }
 
+/// Paths are computed for the page alone.
+Reply upgrades(SiteReader& reader, const Call& call) {
+  TRY(session, reader.session());
+  const auto& cluster = session->cluster();
+  std::set<std::string> named;
+  if (const auto hostlist = call.text("nodes"); !hostlist.empty()) {
+    TRY_OK(requireInScope(reader, call, hostlist));
+    TRY(names, inventory::expandHostlist(hostlist));
+    named.insert(names.begin(), names.end());
+  }
+  std::vector<nlohmann::json> wanted;
+  for (const auto& node : app::nodesWithBaseline(cluster))
+    if (sees(cluster, call, node.str()) && (named.empty() || named.contains(node.str())))
+      wanted.emplace_back(node.str());
+  TRY(out, page(call, std::move(wanted)));
+  std::vector<NodeName> nodes;
+  for (const auto& item : out.body["items"]) nodes.emplace_back(item.get<std::string>());
+  TRY(facts, reader.store().facts());
+  auto items = nlohmann::json::array();
+  for (const auto& each : app::firmwareUpgrades(cluster, facts, nodes))
+    items.push_back(toJson(each));
+  out.body["items"] = std::move(items);
+  return out;
+}
+
 }  // namespace
 
 void addFirmwareRoutes(std::vector<ApiRoute>& routes) {
@@ -57,6 +85,17 @@ void addFirmwareRoutes(std::vector<ApiRoute>& routes) {
        listOf("FirmwareCell"),
        200,
        [kept](SiteReader& reader, const Call& call) { return firmware(reader, call, *kept); }});
+  routes.push_back({"GET",
+                    "/firmware/plan",
+                    Verb::Look,
+                    Reach::Scoped,
+                    "Each node's path to its baseline: order, resets, AC cycles, time",
+                    {},
+                    withPages({{"nodes", Kind::Hostlist, "These only"}}),
+                    {},
+                    listOf("FirmwareUpgrade"),
+                    200,
+                    upgrades});
 }
 
 }  // namespace muster::api

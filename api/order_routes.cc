@@ -62,7 +62,9 @@ Reply wipeGrant(SiteReader& reader, const Call& call) {
                               {call.text("nodes"), call.text("reason"), call.flag("data")}));
   auto items = nlohmann::json::array();
   for (const auto& node : granted.nodes) items.push_back({{"node", node.str()}});
-  return list(std::move(items));
+  auto out = list(std::move(items));
+  out.body["has_storage_sets"] = granted.has_storage_sets;
+  return out;
 }
 
 /// One with errors is refused with all of them, and the one in use stays.
@@ -71,8 +73,8 @@ Reply reload(SiteReader& reader, const Call& call) {
   if (!loaded.cluster) {
     Problem problem(
         400, "invalid-input",
-        fmt::format("{} has {} problems; the inventory as it was stays in use",
-                    reader.options().inventory.string(), loaded.diagnostics.all().size()),
+        fmt::format("{} has {}; the inventory as it was stays in use",
+                    reader.options().inventory.string(), app::problemsText(loaded.diagnostics)),
         "correct the file, and ask again");
     problem.diagnostics = loaded.diagnostics.all();
     return std::unexpected(std::move(problem));
@@ -113,7 +115,7 @@ void addOrderRoutes(std::vector<ApiRoute>& routes) {
       listOf("Breaker"), 200, breakersAcknowledge);
   add("/wipe-grants", Verb::Wipe, Reach::Scoped, "Permit that disks are overwritten once",
       {kNodes, kReason, {"data", Kind::Boolean, "The disks of storage sets too"}},
-      listOf("WipeGrant"), 200, wipeGrant);
+      listOf("WipeGrant", {{"has_storage_sets", {{"type", "boolean"}}}}), 200, wipeGrant);
   add("/inventory/reload", Verb::Run, Reach::Site, "Read the inventory again", {},
       refTo("Accepted"), 202, reload);
 }

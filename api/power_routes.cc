@@ -21,6 +21,7 @@ namespace {
 struct PowerRow {
   std::string state = "unknown";  ///< unknown, asking, done, failed
   std::string action;             ///< as ordered
+  std::string before;             ///< on, off, unknown: before it; empty: not known
   std::string power;              ///< on, off, unknown: after it; empty: not known
   std::string text;               ///< why it failed, or what was said on the way
   std::string by;                 ///< who has ordered it
@@ -39,6 +40,7 @@ std::string wordOf(bmc::PowerState power) {
 nlohmann::json keptJson(const PowerRow& row) {
   return {{"state", row.state},
           {"action", row.action},
+          {"before", row.before},
           {"power", row.power},
           {"text", row.text},
           {"by", row.by},
@@ -57,8 +59,8 @@ Result<PowerRow> lastOrder(SiteReader& reader, const NodeName& node, PowerDesk& 
   TRY(text, reader.store().getValue(kPowerKey + node.str()));
   if (!text) return known;
   TRY(kept, parseJson(*text, kKeptJson));
-  PowerRow out{textOf(kept, "state"), textOf(kept, "action"), textOf(kept, "power"),
-               textOf(kept, "text"), textOf(kept, "by")};
+  PowerRow out{textOf(kept, "state"), textOf(kept, "action"), textOf(kept, "before"),
+               textOf(kept, "power"), textOf(kept, "text"),   textOf(kept, "by")};
   out.at = parseWallTime(textOf(kept, "at")).value_or(WallTime{});
   out.asked_at = parseWallTime(textOf(kept, "asked_at")).value_or(WallTime{});
   if (out.state != "asking") return out;
@@ -82,6 +84,7 @@ PowerRow carryOut(const app::Options& options, const app::PowerRequest& request,
   if (!done) {
     row.text = done.error().str();
   } else if (done->after) {
+    row.before = wordOf(done->before);
     const auto& after = *done->after;
     row.power = after ? wordOf(*after) : "unknown";
     if (!after)
@@ -96,8 +99,9 @@ PowerRow carryOut(const app::Options& options, const app::PowerRequest& request,
 }
 
 nlohmann::json powerJson(const NodeName& node, const PowerRow& row) {
-  nlohmann::json out = {{"node", node.str()}, {"state", row.state}, {"action", row.action},
-                        {"power", row.power}, {"text", row.text},   {"by", row.by}};
+  nlohmann::json out = {{"node", node.str()},   {"state", row.state}, {"action", row.action},
+                        {"before", row.before}, {"power", row.power}, {"text", row.text},
+                        {"by", row.by}};
   if (row.at != WallTime{}) out["at"] = muster::toString(row.at);
   return out;
 }

@@ -132,6 +132,8 @@ Reply images(SiteReader& reader, const Call&) {
   for (const auto& image : found.images)
     items.push_back({{"image", image.name},
                      {"digest", image.digest},
+                     {"key", image.key},
+                     {"predecessor", image.predecessor},
                      {"size_bytes", image.size_bytes},
                      {"pack_bytes", image.pack_bytes},
                      {"declared", image.declared},
@@ -140,6 +142,7 @@ Reply images(SiteReader& reader, const Call&) {
                      {"fault", image.fault}});
   auto out = list(std::move(items));
   out.body["not_built"] = found.not_built;
+  out.body["site_key_id"] = found.site_key_id;
   return out;
 }
 
@@ -173,11 +176,6 @@ Reply wipeGrants(SiteReader& reader, const Call& call) {
   for (const auto& node : found)
     if (sees(session->cluster(), call, node.str())) items.push_back({{"node", node.str()}});
   return list(std::move(items));
-}
-
-Reply auditHead(SiteReader& reader, const Call&) {
-  TRY(ends, reader.store().auditEnds());
-  return Answer{200, {{"sequence", ends.link}, {"hash", ends.hash}}};
 }
 
 }  // namespace
@@ -216,15 +214,14 @@ void addRecordRoutes(std::vector<ApiRoute>& routes) {
   add("/rollouts/{id}", Reach::Site, "How far a rollout is", {}, refTo("RolloutDetail"), rollout);
   routes.back().path_fields = {{"id", Kind::Text, "A rollout, or `current`", true}};
   add("/images", Reach::Site, "Images that were built or imported", {},
-      listOf("Image", {{"not_built", {{"type", "array"}, {"items", {{"type", "string"}}}}}}),
+      listOf("Image", {{"not_built", {{"type", "array"}, {"items", {{"type", "string"}}}}},
+                       {"site_key_id", {{"type", "string"}}}}),
       images);
   add("/quarantine", Reach::Scoped, "Nodes in quarantine", {}, listOf("Quarantine"), quarantine);
   add("/holds", Reach::Scoped, "Nodes that people have drained, in their words", {},
       listOf("Hold", {{"unread", {{"type", "string"}}}}), holds);
   add("/wipe-grants", Reach::Scoped, "Nodes whose disks may be overwritten once", {},
       listOf("WipeGrant"), wipeGrants);
-  add("/audit/head", Reach::Site, "Where the log's chain of hashes ends", {}, refTo("AuditHead"),
-      auditHead);
 }
 
 }  // namespace muster::api

@@ -2,44 +2,24 @@
 // RemoteSite: a site that is asked over HTTP, by its server's Unix socket or by HTTPS with a token.
 #pragma once
 
+#include "api/server_connection.h"
 #include "app/site/site_client.h"
-#include "base/io/http.h"
 
-#include <nlohmann/json_fwd.hpp>
-
-#include <boost/asio/io_context.hpp>
-
-#include <chrono>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace muster::api {
 
-struct RemoteSiteOptions {
-  std::filesystem::path socket;  ///< empty: `url`
-  std::vector<uid_t> owners;     ///< whose server on the socket is believed; empty: anybody's
-  std::string url;               ///< "https://ctl1:9443"
-  std::string ca_pem;            ///< of the site: ca/ca.crt in its state folder
-  std::string token;             ///< empty: known by the socket, or the certificate
-  std::optional<io::TlsIdentity> identity = {};  ///< a client's certificate
-  std::unique_ptr<io::HttpClient> client = {};   ///< empty: one of its own
-};
-
-/// Who answers: GET /server.
-struct ServerFacts {
-  std::string version;  ///< empty: of a muster that is older than the question
-  std::string host, state, inventory;
-};
+class RemoteRecords;
 
 class RemoteSite final : public app::SiteClient {
  public:
-  /// Asks who answers. Errors: Unavailable (nobody listens there: io::DialFailure; no answer),
-  /// Denied (the socket's mode, no identity, a certificate or program that is not trusted), Corrupt
-  /// (no muster answers)
+  /// Errors: as ServerConnection::open
   static Result<std::unique_ptr<RemoteSite>> connect(RemoteSiteOptions options);
-  const ServerFacts& server() const { return server_; }
+  ~RemoteSite() override;
+  const ServerFacts& server() const { return server_->facts(); }
+  ServerConnection& connection() { return *server_; }
 
   bool isEmbedded() const override { return false; }
   Result<app::SiteStatus> status(const app::NodeFilter& filter) override;
@@ -59,6 +39,8 @@ class RemoteSite final : public app::SiteClient {
   Result<app::PoolHolds> poolHolds() override;
   Result<std::vector<app::PoolHold>> overridePoolHolds(const std::string& nodes,
                                                        const std::string& reason) override;
+  app::SiteRecords& records() override;
+  Result<bool> isWatched() override;
   Result<std::string> principal() override;
   Result<lifecycle::Run> submitRun(const app::RunRequest& request) override;
   Result<std::vector<lifecycle::Run>> runs(const lifecycle::RunFilter& filter) override;
@@ -75,27 +57,12 @@ class RemoteSite final : public app::SiteClient {
                                      const std::string& reason) override;
 
  private:
-  using Query = std::vector<std::pair<std::string, std::string>>;
-  explicit RemoteSite(RemoteSiteOptions options);
-
-  /// "the server at /run/muster/api.sock"
-  std::string where() const;
-  Result<nlohmann::json> ask(io::HttpRequest request, const std::string& resource);
-  Result<nlohmann::json> get(const std::string& resource, const Query& query = {},
-                             std::chrono::milliseconds timeout = std::chrono::seconds(60));
-  /// An order; null where the answer has no body.
-  Result<nlohmann::json> post(const std::string& resource, const nlohmann::json& body,
-                              const std::string& idempotency_key = {});
-  /// All pages of a list.
-  Result<std::vector<nlohmann::json>> list(const std::string& resource, Query query);
+  explicit RemoteSite(std::unique_ptr<ServerConnection> server);
   template <class Make>
-  auto listOf(const std::string& resource, Query query, Make make);
+  auto listOf(const std::string& resource, ServerConnection::Query query, Make make);
 
-  RemoteSiteOptions options_;
-  ServerFacts server_;
-  bool is_older_ = false;  ///< than GET /server
-  boost::asio::io_context io_;
-  std::unique_ptr<io::HttpClient> client_;
+  std::unique_ptr<ServerConnection> server_;
+  std::unique_ptr<RemoteRecords> records_;
 };
 
 }  // namespace muster::api

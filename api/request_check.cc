@@ -27,9 +27,14 @@ std::optional<std::int64_t> numberOf(std::string_view text) {
                                                                   : std::nullopt;
 }
 
+/// In words that also fit who typed a command, and has never seen this API.
+std::string adviceOn(const Field& field) {
+  return field.kind == Kind::Hostlist ? "a hostlist names nodes like this: gpu[001-128],login1"
+                                      : fmt::format("what it is: {}", field.help);
+}
+
 Problem wrong(const Field& field, std::string_view why) {
-  return {400, "invalid-input", fmt::format("\"{}\" {}", field.name, why),
-          std::string("see /openapi.json: ") + std::string(field.help)};
+  return {400, "invalid-input", fmt::format("\"{}\" {}", field.name, why), adviceOn(field)};
 }
 
 bool hasControls(std::string_view text) {

@@ -103,15 +103,9 @@ Act ordered(Order order) {
 /// A halted rollout may go on although a gate failed.
 Reply resumed(SiteReader& reader, const Call& call) {
   TRY(store, app::openRunStore(reader.options()));
-  if (const auto reason = call.text("accept"); call.body.contains("accept")) {
-    if (reason.find_first_not_of(" \t\r\n") == std::string::npos || reason.size() > kMaxReasonBytes)
-      return std::unexpected(Problem(
-          400, "invalid-input",
-          fmt::format("\"accept\" says why the rollout goes on although its gate failed, in "
-                      "at most {} bytes",
-                      kMaxReasonBytes)));
+  if (call.body.contains("accept")) {
     TRY(run, app::readRun(*store, call.text("id")));
-    TRY_OK(app::acceptGate(reader.options(), run, reason, call.actor));
+    TRY_OK(app::acceptGate(reader.options(), run, call.text("accept"), call.actor));
   }
   TRY(run, app::resumeRun(*store, call.text("id"), runActorOf(call), reader.now()));
   return runAnswer(reader, std::move(run));

@@ -221,6 +221,8 @@ json certificateState() {
 json image() {
   return object({{"image", kText},
                  {"digest", kText},
+                 {"key", kText},
+                 {"predecessor", kText},
                  {"size_bytes", kCount},
                  {"pack_bytes", kCount},
                  {"declared", kFlag},
@@ -288,6 +290,19 @@ void addPlanAndFirmware(json& out) {
                                 {"why", kText},
                                 {"nodes", kText},
                                 {"nodes_count", kCount}});
+  const auto step = object({{"component", kText}, {"from", kText}, {"to", kText}});
+  const auto wave = object({{"activation", kText}, {"minutes", kCount}, {"steps", arrayOf(step)}});
+  const auto undone =
+      object({{"component", kText}, {"running", kText}, {"wanted", kText}, {"why", kText}});
+  out["FirmwareUpgrade"] = object({{"node", kText},
+                                   {"baseline", kText},
+                                   {"flashes", kCount},
+                                   {"resets", kCount},
+                                   {"ac_cycles", kCount},
+                                   {"minutes", kCount},
+                                   {"waves", arrayOf(wave)},
+                                   {"undone", arrayOf(undone)},
+                                   {"forbidden_now", kTexts}});
 }
 
 void addFabric(json& out) {
@@ -489,11 +504,18 @@ json makeSchemas() {
   out["Power"] = object({{"node", kText},
                          {"state", words({"unknown", "asking", "done", "failed"})},
                          {"action", kText},
+                         {"before", kText},
                          {"power", kText},
                          {"text", kText},
                          {"by", kText},
                          {"at", kTime, kOptional}});
   out["AuditHead"] = object({{"sequence", kCount}, {"hash", kText}});
+  out["SignedAuditHead"] = object({{"sequence", kCount}, {"hash", kText}, {"line", kText}});
+  out["RevocationOrder"] = object({{"node", kText}, {"list", kText}});
+  out["Discovery"] = object(
+      {{"known_as", kText}, {"state", words({"node", "approved", "unknown"})}, {"bmc", kText}});
+  out["Discovery"]["additionalProperties"] = true;
+  out["DiscoveryFinding"] = object({{"what", kText}, {"where", kText}, {"what_to_do", kText}});
   out["Quarantine"] = object(
       {{"node", kText}, {"since", kTime}, {"by", kText}, {"reason", kText}, {"evidence", kAny}});
   out["QuarantineOrder"] = object({{"node", kText}, {"is_new", kFlag}, {"reason", kText}});

@@ -175,6 +175,7 @@ std::vector<ApiRoute> apiRoutes() {
   addSiteRoutes(out);
   addClientRoutes(out);
   addNodeRoutes(out);
+  addJournalRoutes(out);
   addCertificateRoutes(out);
   addGroupRoutes(out);
   addRecordRoutes(out);
@@ -184,6 +185,7 @@ std::vector<ApiRoute> apiRoutes() {
   addPlanRoutes(out);
   addFirmwareRoutes(out);
   addFabricRoutes(out);
+  addDiscoveryRoutes(out);
   addConsoleRoutes(out);
   addLocatorRoutes(out);
   addPowerRoutes(out);

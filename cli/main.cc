@@ -11,6 +11,7 @@
 #include "base/printable.h"
 #include "base/utf8.h"
 #include "cli/arguments/command_line.h"
+#include "cli/arguments/host_commands.h"
 #include "cli/exit_code.h"
 #include "cli/tree/command_tree.h"
 #include "cli/tree/shut_word.h"
@@ -141,9 +142,11 @@ int run(int argc, char** argv) {
     return kUsage;
   }
   if (call.options.server_given && !call.asks_server) {
+    const auto words = commandWords(app);
+    const auto* here = hostCommandOf(words);
     report(Error(ErrorCode::InvalidInput,
-                 "this command asks no server: it works on this host's state folder; leave out "
-                 "--server, or run it on the host of the site"));
+                 here ? refusalText(*here, words)
+                      : fmt::format("`muster {}` asks no server; leave out --server", words)));
     return kUsage;
   }
   // Who set it for all commands may take this one for the server's as well.

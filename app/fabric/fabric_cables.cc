@@ -2,6 +2,7 @@
 #include "app/fabric/fabric_cables.h"
 
 #include "base/json_members.h"
+#include "fabric/topology/topology.h"
 
 #include <algorithm>
 #include <map>
@@ -24,6 +25,8 @@ Port portOf(const json& object) {
           number != object.end() && number->is_number_integer() ? number->get<int>() : 0};
 }
 
+CableEnd endOf(const Port& port) { return {port.node, port.number}; }
+
 class Builder {
  public:
   Builder(const fabric::Topology& declared) : levels_(switchLevels(declared)) {
@@ -31,7 +34,8 @@ class Builder {
       places_[link.a] = places_[link.b] = out_.cables.size();
       devices_[link.a.node].push_back(out_.cables.size());
       devices_[link.b.node].push_back(out_.cables.size());
-      out_.cables.push_back({link.a, link.b, link.width_speed, levelOf(link.a, link.b)});
+      out_.cables.push_back(
+          {endOf(link.a), endOf(link.b), link.width_speed, levelOf(link.a, link.b)});
     }
     for (const auto& [name, device] : declared.devices)
       ++(device.is_switch ? out_.switches : out_.hcas);
@@ -96,7 +100,7 @@ class Builder {
       whose = device->second;  // the whole device: each of its cables
     if (whose.empty()) {
       whose = {out_.cables.size()};
-      out_.cables.push_back({port, {}, {}});
+      out_.cables.push_back({endOf(port), {}, {}});
     }
     for (const auto place : whose) {
       auto& cable = out_.cables[place];

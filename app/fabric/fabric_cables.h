@@ -4,13 +4,15 @@
 #pragma once
 
 #include "fabric/kept_report.h"
-#include "fabric/topology/topology.h"
-#include "inventory/model/fwd.h"
 
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace muster::fabric {
+struct Topology;
+}
 
 namespace muster::app {
 
@@ -33,8 +35,14 @@ struct CableHealth {
   std::string advice, transceiver;
 };
 
+/// A port, by its device's node description and its number.
+struct CableEnd {
+  std::string node;
+  int number = 0;
+};
+
 struct FabricCable {
-  fabric::Port a, b;        ///< b.node: "" of a cable that is not declared
+  CableEnd a, b;            ///< b.node: "" of a cable that is not declared
   std::string width_speed;  ///< declared
   int level = 0;            ///< of its lower switch: 1 has the HCAs; 0: unknown
   CableState state = CableState::NotSeen;

@@ -7,19 +7,107 @@
 #include "app/site/effective_cluster.h"
 #include "app/site/site_keys.h"
 #include "base/io/trusted_keys.h"
+#include "firmware/baselines.h"
 #include "firmware/files.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/firmware.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
+#include <set>
 
 namespace muster::app {
 
-Result<FirmwareUpgrades> firmwareUpgrades(const Options& options, const std::string& nodes) {
-  FirmwareUpgrades out;
+namespace {
+
+NodeUpgrade upgradeOf(const NodeName& node, const inventory::FirmwareBaseline& baseline,
+                      const firmware::Versions& running, const firmware::UpgradePath& path) {
+  const auto& schedule = path.schedule;
+  const auto totals = firmware::totalsOf(schedule, path.measured);
+  NodeUpgrade out{node,
+                  baseline.name,
+                  totals.flashes,
+                  totals.resets,
+                  totals.ac_cycles,
+                  static_cast<int>(totals.time.count()),
+                  {},
+                  {},
+                  firmware::brokenConstraints(baseline, running)};
+  for (const auto& wave : schedule.waves) {
+    FirmwareWave made{std::string(toString(wave.activation)),
+                      static_cast<int>(firmware::waveTime(wave, path.measured).count()),
+                      {}};
+    for (const auto& step : wave.steps)
+      made.steps.push_back({step.component->name, step.from, step.to});
+    out.waves.push_back(std::move(made));
+  }
+  for (const auto& undone : schedule.undone)
+    out.undone.push_back(
+        {undone.component->name, undone.running, undone.component->version, undone.why});
+  return out;
+}
+
+}  // namespace
+
+nlohmann::json toJson(const NodeUpgrade& node) {
+  nlohmann::json out = {{"node", node.node.str()},
+                        {"baseline", node.baseline},
+                        {"flashes", node.flashes},
+                        {"resets", node.resets},
+                        {"ac_cycles", node.ac_cycles},
+                        {"minutes", node.minutes},
+                        {"waves", nlohmann::json::array()},
+                        {"undone", nlohmann::json::array()},
+                        {"forbidden_now", node.forbidden_now}};
+  for (const auto& wave : node.waves) {
+    auto steps = nlohmann::json::array();
+    for (const auto& step : wave.steps)
+      steps.push_back({{"component", step.component}, {"from", step.from}, {"to", step.to}});
+    out["waves"].push_back(
+        {{"activation", wave.activation}, {"minutes", wave.minutes}, {"steps", std::move(steps)}});
+  }
+  for (const auto& undone : node.undone)
+    out["undone"].push_back({{"component", undone.component},
+                             {"running", undone.running},
+                             {"wanted", undone.wanted},
+                             {"why", undone.why}});
+  return out;
+}
+
+std::vector<NodeName> nodesWithBaseline(const inventory::Cluster& cluster) {
+  std::vector<NodeName> out;
+  for (const auto& node : cluster.nodes)
+    if (firmware::baselineOf(cluster, lifecycle::Subject(node.name))) out.push_back(node.name);
+  return out;
+}
+
+std::vector<NodeUpgrade> firmwareUpgrades(const inventory::Cluster& cluster,
+                                          const lifecycle::FactSet& facts,
+                                          const std::vector<NodeName>& nodes) {
+  std::vector<firmware::Durations> machines;
+  for (const auto& node : cluster.nodes)
+    machines.push_back(firmware::measuredBy(facts, lifecycle::Subject(node.name)));
+  const auto typical = firmware::typicalOf(machines);
+  std::vector<NodeUpgrade> out;
+  for (const auto& node : nodes) {
+    const lifecycle::Subject subject(node);
+    const auto* baseline = firmware::baselineOf(cluster, subject);
+    if (!baseline) continue;
+    const auto running = firmware::runningBy(facts, subject);
+    auto durations = firmware::measuredBy(facts, subject);
+    durations.insert(typical.begin(), typical.end());
+    auto path = firmware::upgradePathOf(*baseline, running, std::move(durations));
+    firmware::leaveFailedUndone(path.schedule, running, subject, facts);
+    out.push_back(upgradeOf(node, *baseline, running, path));
+  }
+  return out;
+}
+
+Result<std::vector<NodeUpgrade>> firmwareUpgrades(const Options& options,
+                                                  const std::string& nodes) {
   TRY(live, effectiveCluster(options));
-  out.live = std::move(live);
-  const auto& cluster = out.live->cluster();
+  const auto& cluster = live->cluster();
   TRY(selected, selectedNodes(cluster, nodes));
   if (!storeExists(options))
     return fail(ErrorCode::NotFound,
@@ -27,25 +115,11 @@ Result<FirmwareUpgrades> firmwareUpgrades(const Options& options, const std::str
                             options.state.string()));
   TRY(store, lifecycle::openStore(options.storeUrl()));
   TRY(facts, store->facts());
-  std::vector<firmware::Durations> machines;
-  for (const auto& node : cluster.nodes)
-    machines.push_back(firmware::measuredBy(facts, lifecycle::Subject(node.name)));
-  const auto typical = firmware::typicalOf(machines);
-  for (const auto& node : cluster.nodes) {
-    if (!selected.empty() &&
-        std::find(selected.begin(), selected.end(), node.name) == selected.end())
-      continue;
-    const lifecycle::Subject subject(node.name);
-    const auto* baseline = firmware::baselineOf(cluster, subject);
-    if (!baseline) continue;
-    auto running = firmware::runningBy(facts, subject);
-    auto durations = firmware::measuredBy(facts, subject);
-    durations.insert(typical.begin(), typical.end());
-    auto upgrade_path = firmware::upgradePathOf(*baseline, running, std::move(durations));
-    firmware::leaveFailedUndone(upgrade_path.schedule, running, subject, facts);
-    out.nodes.push_back({node.name, baseline, std::move(running), std::move(upgrade_path)});
-  }
-  return out;
+  auto wanted = nodesWithBaseline(cluster);
+  const std::set<NodeName> named(selected.begin(), selected.end());
+  if (!named.empty())
+    std::erase_if(wanted, [&named](const NodeName& node) { return !named.contains(node); });
+  return firmwareUpgrades(cluster, facts, wanted);
 }
 
 Result<BaselineSignature> signBaseline(const Options& options, const std::string& name) {

@@ -4,29 +4,56 @@
 #pragma once
 
 #include "app/site/options.h"
-#include "firmware/baselines.h"
-#include "inventory/model/node.h"
-#include "lifecycle/rollout/effective_cluster.h"
+#include "base/ids.h"
 
-#include <memory>
-#include <optional>
+#include <nlohmann/json_fwd.hpp>
+
 #include <string>
 #include <vector>
 
+namespace muster::inventory {
+struct Cluster;
+}
+namespace muster::lifecycle {
+class FactSet;
+}
+
 namespace muster::app {
 
+/// One component from one version to the next.
+struct FirmwareStep {
+  std::string component, from, to;
+};
+/// What is switched on together.
+struct FirmwareWave {
+  std::string activation;  ///< none, bmc-reset, power-cycle, ac-cycle
+  int minutes = 0;
+  std::vector<FirmwareStep> steps;
+};
+/// A component that stays as it is, and why.
+struct FirmwareUndone {
+  std::string component, running, wanted, why;  ///< running: "" is unknown
+};
+/// A node's path to its baseline.
 struct NodeUpgrade {
   NodeName node;
-  const inventory::FirmwareBaseline* baseline = nullptr;  ///< of FirmwareUpgrades::live
-  firmware::Versions running;
-  firmware::UpgradePath path;
+  std::string baseline;
+  int flashes = 0, resets = 0, ac_cycles = 0, minutes = 0;
+  std::vector<FirmwareWave> waves;
+  std::vector<FirmwareUndone> undone;
+  std::vector<std::string> forbidden_now;  ///< constraints that what runs breaks
 };
-struct FirmwareUpgrades {
-  std::unique_ptr<lifecycle::EffectiveCluster> live;
-  std::vector<NodeUpgrade> nodes;  ///< those that have a baseline
-};
-/// From stored facts. `nodes`: hostlist; empty: all. Errors: NotFound (nothing was observed yet)
-Result<FirmwareUpgrades> firmwareUpgrades(const Options& options, const std::string& nodes);
+nlohmann::json toJson(const NodeUpgrade& upgrade);
+
+/// Nodes that have a baseline, in the order of the inventory.
+std::vector<NodeName> nodesWithBaseline(const inventory::Cluster& cluster);
+/// Of these nodes those that have a baseline. Pure.
+std::vector<NodeUpgrade> firmwareUpgrades(const inventory::Cluster& cluster,
+                                          const lifecycle::FactSet& facts,
+                                          const std::vector<NodeName>& nodes);
+/// From stored facts. `nodes`: hostlist; empty: all. Errors: NotFound (no such node; nothing was
+/// observed yet)
+Result<std::vector<NodeUpgrade>> firmwareUpgrades(const Options& options, const std::string& nodes);
 
 struct BaselineSignature {
   std::string signature;

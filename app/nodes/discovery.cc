@@ -24,6 +24,7 @@
 #include "lab/lab.h"
 
 #include <boost/asio/co_spawn.hpp>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <set>
@@ -67,14 +68,7 @@ struct Discovery {
 };
 
 Result<Discovered> discoveredIn(Discovery& discovery) {
-  TRY(book, discovery::MachineRegistry::read(*discovery.store));
-  Discovered out;
-  for (const auto& machine : book.machines()) {
-    const auto* node = discovery::nodeOf(machine, discovery.cluster);
-    out.machines.push_back({machine, node ? node->name.str() : ""});
-  }
-  out.anomalies = discovery::anomalies(book.machines(), discovery.cluster);
-  return out;
+  return discoveredMachines(discovery.cluster, *discovery.store);
 }
 
 Result<void> storeOddities(Discovery& discovery) {
@@ -168,6 +162,24 @@ Result<void> addRows(const Options& options, Discovery& discovery,
 }
 
 }  // namespace
+
+Result<Discovered> discoveredMachines(const inventory::Cluster& cluster, lifecycle::Store& store) {
+  TRY(book, discovery::MachineRegistry::read(store));
+  Discovered out;
+  for (const auto& machine : book.machines()) {
+    const auto* node = discovery::nodeOf(machine, cluster);
+    out.machines.push_back({machine, node ? node->name.str() : ""});
+  }
+  out.anomalies = discovery::anomalies(book.machines(), cluster);
+  return out;
+}
+
+nlohmann::json toJson(const DiscoveredMachine& seen) {
+  auto out = discovery::toJson(seen.machine);
+  out["known_as"] = seen.node;
+  out["state"] = !seen.node.empty() ? "node" : seen.machine.approved() ? "approved" : "unknown";
+  return out;
+}
 
 Result<Discovered> discoveredMachines(const Options& options) {
   TRY(discovery, Discovery::open(options));

@@ -27,6 +27,10 @@ struct Discovered {
   std::vector<discovery::Anomaly> anomalies;
 };
 Result<Discovered> discoveredMachines(const Options& options);
+/// The same of a store and an inventory that are open.
+Result<Discovered> discoveredMachines(const inventory::Cluster& cluster, lifecycle::Store& store);
+/// The machine's own members, `known_as` (its node) and `state`: node, approved, unknown.
+nlohmann::json toJson(const DiscoveredMachine& seen);
 
 /// Decides about the certificates of BMCs that no node declares.
 class CertificateReviewer {

@@ -4,6 +4,7 @@
 #include "app/plans/current_impact.h"
 #include "app/plans/plan_impact.h"
 #include "app/runs/rollout_plans.h"
+#include "app/runs/run_kind.h"
 #include "app/runs/run_policy.h"
 #include "app/runs/runs.h"
 #include "app/site/actor.h"
@@ -63,6 +64,11 @@ Result<std::optional<lifecycle::Run>> runOfRollout(const Options& options, const
 
 Result<void> acceptGate(const Options& options, const lifecycle::Run& run,
                         const std::string& reason, const std::string& by) {
+  if (!isRunReason(reason))
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("say why the rollout goes on although its gate failed, in at most {} "
+                            "bytes; nothing was accepted",
+                            kMaxRunReasonBytes));
   if (run.kind != lifecycle::RunKind::Rollout)
     return fail(ErrorCode::InvalidInput,
                 fmt::format("run {} is of kind {}: only a rollout has gates that can be accepted",

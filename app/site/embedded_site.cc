@@ -5,11 +5,27 @@
 #include "app/plans/rollouts.h"
 #include "app/site/actor.h"
 #include "app/site/effective_cluster.h"
+#include "app/site/embedded_records.h"
+#include "app/site/state_lock.h"
 #include "app/validation/gate_plan.h"
+#include "monitor/monitor_status.h"
 
 namespace muster::app {
 
 using lifecycle::Run;
+
+EmbeddedSite::EmbeddedSite(Options options)
+    : options_(std::move(options)), records_(std::make_unique<EmbeddedRecords>(options_)) {}
+EmbeddedSite::~EmbeddedSite() = default;
+
+SiteRecords& EmbeddedSite::records() { return *records_; }
+
+Result<bool> EmbeddedSite::isWatched() {
+  if (isMonitorAlive(options_.state)) return true;
+  TRY(store, readStore());  // of another host, where several share the store
+  TRY(status, monitor::monitorStatus(*store, SystemClock().now()));
+  return status.running;
+}
 
 Result<SiteStatus> EmbeddedSite::status(const NodeFilter& filter) {
   if (!status_) {

@@ -8,10 +8,13 @@
 
 namespace muster::app {
 
+class EmbeddedRecords;
+
 /// Nothing is opened before it is asked.
 class EmbeddedSite final : public SiteClient {
  public:
-  explicit EmbeddedSite(Options options) : options_(std::move(options)) {}
+  explicit EmbeddedSite(Options options);
+  ~EmbeddedSite() override;
 
   bool isEmbedded() const override { return true; }
   Result<SiteStatus> status(const NodeFilter& filter) override;
@@ -30,6 +33,8 @@ class EmbeddedSite final : public SiteClient {
   Result<PoolHolds> poolHolds() override;
   Result<std::vector<PoolHold>> overridePoolHolds(const std::string& nodes,
                                                   const std::string& reason) override;
+  SiteRecords& records() override;
+  Result<bool> isWatched() override;
   Result<std::string> principal() override;
   Result<lifecycle::Run> submitRun(const RunRequest& request) override;
   Result<std::vector<lifecycle::Run>> runs(const lifecycle::RunFilter& filter) override;
@@ -50,6 +55,7 @@ class EmbeddedSite final : public SiteClient {
   Result<lifecycle::Store*> readStore();
 
   const Options options_;
+  std::unique_ptr<EmbeddedRecords> records_;
   std::optional<StatusReader> status_;
   std::unique_ptr<lifecycle::RunStore> runs_;
   std::unique_ptr<lifecycle::Store> store_;  ///< of readStore

@@ -69,13 +69,18 @@ inventory::Loaded loadDeclared(const Options& options) {
   return loaded;
 }
 
+std::string problemsText(const Diagnostics& diagnostics) {
+  const auto count = diagnostics.all().size();
+  return fmt::format("{} problem{}", count, count == 1 ? "" : "s");
+}
+
 Result<inventory::Cluster> loadCluster(const Options& options) {
   auto loaded = loadDeclared(options);
   for (const auto& diagnostic : loaded.diagnostics.all()) std::cerr << diagnostic.str() << '\n';
   if (!loaded.cluster)
     return fail(ErrorCode::InvalidInput,
-                fmt::format("{} has {} problems; nothing was done", options.inventory.string(),
-                            loaded.diagnostics.all().size()));
+                fmt::format("{} has {}; nothing was done", options.inventory.string(),
+                            problemsText(loaded.diagnostics)));
   for (auto& network : loaded.cluster->networks)
     if (!network.controllers.empty()) inventory::putOnHost(network, addressesOfHost());
   TRY(twin, lab::find(options.labFolder(*loaded.cluster)));

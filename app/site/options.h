@@ -57,6 +57,8 @@ Options defaultOptions();
 
 /// The inventory, evaluated also by what others know of it: the catalogue of checks.
 inventory::Loaded loadDeclared(const Options& options);
+/// "1 problem", "3 problems".
+std::string problemsText(const Diagnostics& diagnostics);
 /// Loads the inventory; prints every diagnostic to stderr. Errors: InvalidInput with the count
 Result<inventory::Cluster> loadCluster(const Options& options);
 /// For a cluster whose machines are its virtual twin: their BMCs show certificates of their own.

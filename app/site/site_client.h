@@ -20,6 +20,8 @@
 
 namespace muster::app {
 
+class SiteRecords;
+
 /// What a person may say to a run; but for Acknowledge, to one that is not over.
 enum class RunWord { Cancel, Pause, Resume, Acknowledge };
 
@@ -55,6 +57,10 @@ class SiteClient {
   virtual Result<std::vector<PoolHold>> overridePoolHolds(const std::string& nodes,
                                                           const std::string& reason) = 0;
 
+  /// Borrowed: lives as long as this.
+  virtual SiteRecords& records() = 0;
+  /// Whether somebody carries runs out now: a server that only answers the API does not.
+  virtual Result<bool> isWatched() = 0;
   /// The name by which runs know who asks.
   virtual Result<std::string> principal() = 0;
   /// As submitRun; what a server cannot be told (RunRequest's inventory, the command as typed) it

@@ -136,6 +136,10 @@ Result<WallTime> overrideCertificate(const Options& options, const CertificateOv
   return issued.expires_at;
 }
 
+std::filesystem::path revocationListOf(const std::filesystem::path& state) {
+  return state / "certificates" / validate::Revocations::kFile;
+}
+
 Result<void> revokeCertificate(const Options& options, const std::string& node,
                                const std::string& reason) {
   TRY(certificates, open(options, node));

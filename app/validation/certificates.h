@@ -44,6 +44,8 @@ struct CertificateOverride {
 /// (no reason)
 Result<WallTime> overrideCertificate(const Options& options, const CertificateOverride& request);
 
+/// Where the site's signed list of revocations lies.
+std::filesystem::path revocationListOf(const std::filesystem::path& state);
 /// The certificate, and the gates passed before, count no more.
 Result<void> revokeCertificate(const Options& options, const std::string& node,
                                const std::string& reason);

@@ -46,9 +46,14 @@ AddedCommand<Args> addCommand(CLI::App& parent, const char* name, const char* he
   return {*command, *args};
 }
 
-/// Of commands that ask the site by app::SiteClient; --server is refused for the others.
+/// Of commands that ask the site by app::SiteClient; --server is refused for the others, which
+/// stand in host_commands.cc.
 inline void asksServer(CLI::App& command, Invocation& call) {
   command.preparse_callback([&call](std::size_t) { call.asks_server = true; });
+}
+/// Of a command below one that asks a server.
+inline void asksNoServer(CLI::App& command, Invocation& call) {
+  command.preparse_callback([&call](std::size_t) { call.asks_server = false; });
 }
 
 /// A word under which other commands stand.

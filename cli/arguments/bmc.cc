@@ -13,6 +13,7 @@ void addPowerAndBoot(CLI::App& group, Invocation& call) {
                  "Switch a machine's power and verify the result. A disruptive action is only "
                  "checked without --confirm",
                  call, bmcPower);
+  asksServer(power, call);
   power.add_option("node", args.node)->required();
   power
       .add_option("action", args.action,
@@ -57,6 +58,7 @@ void addPowerAndBoot(CLI::App& group, Invocation& call) {
   auto [locate, locate_args] = addCommand(
       group, "locate", "Switch the LED by which a machine is found in its rack, or show it", call,
       bmcLocate);
+  asksServer(locate, call);
   locate.add_option("node", locate_args.node)->required();
   locate.add_option("state", locate_args.state)->check(CLI::IsMember({"on", "off"}));
 }
@@ -141,6 +143,7 @@ void addFirmwareCommands(CLI::App& app, Invocation& call) {
                  "Show each node's path to its baseline: order, resets, AC cycles, time, and what "
                  "is left undone",
                  call, firmwarePlan);
+  asksServer(plan_command, call);
   plan_command.add_option("--nodes", plan_args.nodes, "Only these nodes (hostlist)");
   auto [sign, sign_args] = addCommand(
       group, "sign", "Sign a baseline with this controller's key, and print the signature", call,

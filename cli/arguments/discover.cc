@@ -35,6 +35,7 @@ void addDiscoverCommands(CLI::App& app, Invocation& call) {
   auto& group = *app.add_subcommand(
       "discover", "List machines that the inventory does not declare yet, as they were seen");
   group.require_subcommand(0, 1);
+  asksServer(group, call);
   group.add_option("--write", args->csv,
                    "Add a row for each approved machine to this CSV of nodes");
   group.add_option("--adopt", args->adopt,
@@ -57,6 +58,8 @@ void addDiscoverCommands(CLI::App& app, Invocation& call) {
       addCommand(group, "forget", "Remove machines from the list", call, discoverForget);
   forget.add_option("machines", forget_args.machines, "Serials, BMC addresses or MACs");
   forget.add_flag("--all", forget_args.all, "The whole list, also one that cannot be read");
+  for (auto* command : group.get_subcommands([](CLI::App*) { return true; }))
+    asksNoServer(*command, call);
   group.callback([&call, args] {
     if (!call.run) call.run = [&call, args] { return discover(call.options, *args); };
   });

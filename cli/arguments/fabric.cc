@@ -126,10 +126,23 @@ void addHealth(CLI::App& group, Invocation& call) {
   health.add_flag("--prometheus", args.prometheus, kPrometheus);
 }
 
+void addShow(CLI::App& group, Invocation& call) {
+  auto [show, args] = addCommand(
+      group, "show",
+      "Show the fabric as declared and what the newest look at it and at its counters has found; "
+      "nothing is discovered for it",
+      call, fabricShow);
+  show.add_option("--fabric", args.fabric, kFabric);
+  show.add_option("--device", args.device, "Only the cables of this switch, HCA or node");
+  show.add_flag("--all", args.all, "Also cables that are as declared and have no errors");
+  asksServer(show, call);
+}
+
 }  // namespace
 
 void addFabricCommands(CLI::App& app, Invocation& call) {
   auto& group = addGroup(app, "fabric", "The fabric as declared and as discovered");
+  addShow(group, call);
   addDiffAndPlot(group, call);
   addRehearse(group, call);
   addQosCheck(group, call);

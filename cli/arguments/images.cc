@@ -17,9 +17,11 @@ void addImageCommands(CLI::App& app, Invocation& call) {
   build.add_flag("--direct", call.options.direct,
                  "Build in this process, also where somebody serves the site");
   asksServer(build, call);
-  addCommand(image, "list",
-             "List the images in the cache: size, digest, signers, profiles that use them", call,
-             imageList);
+  asksServer(
+      addCommand(image, "list",
+                 "List the images in the cache: size, digest, signers, profiles that use them",
+                 call, imageList),
+      call);
   auto [verify, verify_args] = addCommand(
       image, "verify", "Unpack and verify every chunk and every signature", call, imageVerify);
   verify.add_option("image", verify_args.name);

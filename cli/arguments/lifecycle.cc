@@ -95,6 +95,7 @@ void addRecords(CLI::App& app, Invocation& call) {
       ->capture_default_str();
   auto [history_command, history_args] = addCommand(
       app, "history", "Show who ran which plan, and how each action ended", call, history);
+  asksServer(history_command, call);
   history_command.add_option(
       "what", history_args.what,
       "A node, @cluster, or the first characters of a plan's hash; default: all plans");
@@ -105,6 +106,7 @@ void addRecords(CLI::App& app, Invocation& call) {
 void addWipeAndErase(CLI::App& app, Invocation& call) {
   auto [wipe_command, wipe_args] = addCommand(
       app, "wipe", "Permit that apply wipes these nodes' disks once (journaled)", call, wipe);
+  asksServer(wipe_command, call);
   wipe_command.add_option("nodes", wipe_args.nodes, kHostlist)->required();
   wipe_command.add_option("--reason", wipe_args.reason, "Why; recorded in the journal")->required();
   wipe_command.add_flag("--data", wipe_args.data,

@@ -14,6 +14,7 @@ void addMonitor(CLI::App& app, Invocation& call) {
                  "Run until stopped: poll the nodes, and drain those that must not take jobs; "
                  "`muster server` does the same and answers the API",
                  call, monitorNodes);
+  asksServer(command, call);
   command.add_flag("--acknowledge", args.acknowledge,
                    "Close the circuit breakers that stopped the monitor from draining nodes");
   command.add_option("--reason", args.reason,
@@ -57,6 +58,7 @@ void addPool(CLI::App& app, Invocation& call) {
 void addConsole(CLI::App& app, Invocation& call) {
   auto [command, args] = addCommand(
       app, "console", "Connect to a node's serial console, or show a recorded boot", call, console);
+  asksServer(command, call);
   command.add_option("node", args.node)->required();
   command.add_option("--boot", args.boot, "Show the recording of this boot")
       ->excludes(command.add_flag("--last", args.last, "Show the newest recorded boot"));

@@ -24,8 +24,10 @@ void addAudit(CLI::App& app, Invocation& call) {
                   "A public key (PEM) whose heads are accepted too: a retired one, or one of "
                   "another state folder")
       ->check(CLI::ExistingFile);
-  addCommand(audit, "head", "Sign and print the end of the log, to be kept on another machine",
-             call, auditHead);
+  asksServer(
+      addCommand(audit, "head", "Sign and print the end of the log, to be kept on another machine",
+                 call, auditHead),
+      call);
   auto [archive, archive_args] =
       addCommand(audit, "archive", "Move old entries into a file; the chain stays verifiable", call,
                  auditArchive);
@@ -72,10 +74,12 @@ void addCertificates(CLI::App& app, Invocation& call) {
   auto& cert = addGroup(app, "cert", "Certificates of nodes");
   auto [show, show_args] = addCommand(cert, "show", "Show a node's certificate", call, certShow);
   show.add_option("node", show_args.node)->required();
+  asksServer(show, call);
   auto [verify, file] = addCommand(
       cert, "verify",
       "Verify one node's certificate, or all; or a certificate file with the site's public key",
       call, certVerify);
+  asksServer(verify, call);
   verify.add_option("node", file.node);
   auto* path = verify.add_option("--file", file.certificate,
                                  "A certificate file; needs neither store nor inventory");
@@ -104,6 +108,7 @@ void addCertificates(CLI::App& app, Invocation& call) {
       cert, "revoke",
       "Revoke a node's certificate and its passed gates: the node must be validated again", call,
       certRevoke);
+  asksServer(revoke, call);
   revoke.add_option("node", revoke_args.node)->required();
   revoke.add_option("--reason", revoke_args.reason, "Why; recorded in the list and in the log")
       ->required();

@@ -23,6 +23,7 @@ void addServerCommands(CLI::App& app, Invocation& call) {
   command.add_flag("--api-only", args.api_only, "Answer, and do not watch");
 
   auto& group = addGroup(app, "token", "Tokens of the API: who may ask it from elsewhere");
+  asksServer(group, call);
   auto [create, create_args] =
       addCommand(group, "create", "Create a token; it is shown this once", call, tokenCreate);
   create.add_option("name", create_args.name, "Letters, digits, '.', '_', '-'")->required();

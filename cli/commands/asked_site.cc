@@ -5,6 +5,8 @@
 #include "app/site/embedded_site.h"
 #include "app/site/state_lock.h"
 
+#include <fmt/format.h>
+
 #include <iostream>
 
 #include <unistd.h>
@@ -13,6 +15,14 @@ namespace muster::cli {
 
 Result<std::unique_ptr<app::SiteClient>> askedSite(const app::Options& options) {
   return api::chooseSite(options, [](const std::string& text) { std::cerr << text << '\n'; });
+}
+
+Result<void> requireNoServer(const app::Options& options, std::string_view what) {
+  if (!options.server_given) return {};
+  return fail(ErrorCode::InvalidInput,
+              fmt::format("{}; leave out --server, or run it on the host of the site. Nothing was "
+                          "done",
+                          what));
 }
 
 Result<std::unique_ptr<app::SiteClient>> orderedSite(const app::Options& options) {

@@ -5,11 +5,16 @@
 #include "app/site/site_client.h"
 
 #include <memory>
+#include <string_view>
 
 namespace muster::cli {
 
 /// Says on standard error when a server answers and is not asked. Errors: as api::chooseSite
 Result<std::unique_ptr<app::SiteClient>> askedSite(const app::Options& options);
+
+/// Of a command that asks a server only in some of its forms: whether none was named for this one.
+/// `what`: "the image is written here". Errors: InvalidInput
+Result<void> requireNoServer(const app::Options& options, std::string_view what);
 
 /// The site that orders are given to: a server that was named; else this process, whose orders have
 /// the name of who has logged in (a server on the socket knows the user alone, who is root for all

@@ -2,7 +2,9 @@
 // audit: the log as evidence.
 #include "app/records/audit.h"
 
+#include "app/site/site_records.h"
 #include "base/json_output.h"
+#include "cli/commands/asked_site.h"
 #include "cli/commands/records.h"
 
 #include <nlohmann/json.hpp>
@@ -175,7 +177,9 @@ int auditVerify(const app::Options& options, const AuditVerifyArgs& args) {
 }
 
 int auditHead(const app::Options& options) {
-  const auto head = app::signAuditHead(options);
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto head = (*site)->records().auditHead();
   if (!head) return report(head.error());
   std::cout << (options.json ? jsonText(headJson(*head), 2) : toText(*head)) << "\n";
   return kOk;

@@ -3,7 +3,9 @@
 // more.
 #include "app/nodes/bmc_power.h"
 
+#include "app/site/site_records.h"
 #include "base/printable.h"
+#include "cli/commands/asked_site.h"
 #include "cli/commands/bmc.h"
 
 #include <fmt/ranges.h>
@@ -55,10 +57,12 @@ int bmcPower(const app::Options& options, const BmcPowerArgs& args) {
         Error(ErrorCode::InvalidInput,
               fmt::format("--confirm {} is not the name of the node, {}; nothing was done",
                           args.confirm, args.node)));
-  const auto done = app::powerNode(options,
-                                   {NodeName(args.node), *command, args.reason, args.ipmi,
-                                    args.force, !args.confirm.empty(), args.override_inventory},
-                                   [](const std::string& text) { std::cerr << text << '\n'; });
+  const auto site = orderedSite(options);
+  if (!site) return report(site.error());
+  const auto done =
+      (*site)->records().power({NodeName(args.node), *command, args.reason, args.ipmi, args.force,
+                                !args.confirm.empty(), args.override_inventory},
+                               [](const std::string& text) { std::cerr << text << '\n'; });
   if (!done) return report(done.error());
   if (!done->after)
     std::cout << checkedText(args, app::rowOf(*command), *done);
@@ -113,7 +117,9 @@ int bmcMedia(const app::Options& options, const BmcMediaArgs& args) {
 
 int bmcLocate(const app::Options& options, const BmcLocateArgs& args) {
   const auto wanted = args.state.empty() ? std::nullopt : std::optional(args.state == "on");
-  const auto on = app::locateNode(options, NodeName(args.node), wanted);
+  const auto site = orderedSite(options);
+  if (!site) return report(site.error());
+  const auto on = (*site)->records().locate(NodeName(args.node), wanted);
   if (!on) return report(on.error());
   std::cout << fmt::format("{}: its locate LED is {}\n", args.node, *on ? "on" : "off");
   return kOk;

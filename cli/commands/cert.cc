@@ -2,7 +2,9 @@
 // cert: what a node's certificate says, whether it holds, and a person's decision about it.
 #include "app/validation/certificates.h"
 
+#include "app/site/site_records.h"
 #include "base/json_output.h"
+#include "cli/commands/asked_site.h"
 #include "cli/commands/cert.h"
 
 #include <nlohmann/json.hpp>
@@ -48,15 +50,22 @@ int verifyFile(const app::Options& options, const app::CertificateFile& file) {
 }  // namespace
 
 int certShow(const app::Options& options, const NodeArgs& args) {
-  const auto certificate = app::certificateOf(options, args.node);
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto certificate = (*site)->records().certificate(args.node);
   if (!certificate) return report(certificate.error());
   std::cout << certificate->toJson();
   return kOk;
 }
 
 int certVerify(const app::Options& options, const app::CertificateFile& file) {
-  if (!file.certificate.empty()) return verifyFile(options, file);
-  const auto verdicts = app::verifyCertificates(options, file.node);
+  if (!file.certificate.empty()) {
+    const auto good = requireNoServer(options, "--file is verified by the site's key alone, here");
+    return good ? verifyFile(options, file) : report(good.error());
+  }
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto verdicts = (*site)->records().verifyCertificates(file.node);
   if (!verdicts) return report(verdicts.error());
   nlohmann::json out = nlohmann::json::array();
   for (const auto& each : *verdicts) {
@@ -74,19 +83,20 @@ int certVerify(const app::Options& options, const app::CertificateFile& file) {
 }
 
 int certRevoke(const app::Options& options, const NodeReasonArgs& args) {
-  if (const auto done = app::revokeCertificate(options, args.node, args.reason); !done)
-    return report(done.error());
-  const auto list = options.state / "certificates" / validate::Revocations::kFile;
+  const auto site = orderedSite(options);
+  if (!site) return report(site.error());
+  const auto list = (*site)->records().revokeCertificate(args.node, args.reason);
+  if (!list) return report(list.error());
   if (options.json) {
     std::cout << jsonText(nlohmann::json{
-                     {"node", args.node}, {"revoked", true}, {"list", list.string()}})
+                     {"node", args.node}, {"revoked", true}, {"list", list->string()}})
               << '\n';
     return kOk;
   }
   std::cout << fmt::format(
       "{0}: revoked for all controllers of the store; `muster monitor` drains it, `muster apply "
-      "--nodes {0}` validates it again. To carry: {1}\n",
-      args.node, list.string());
+      "--nodes {0}` validates it again. To carry: {1}{2}\n",
+      args.node, list->string(), (*site)->isEmbedded() ? "" : " on the server's host");
   return kOk;
 }
 

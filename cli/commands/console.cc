@@ -2,9 +2,11 @@
 // console: a node's serial console, live or as it was recorded.
 #include "app/nodes/console.h"
 
+#include "app/site/site_records.h"
 #include "base/json_output.h"
 #include "base/printable.h"
 #include "bmc/console/ansi_strip.h"
+#include "cli/commands/asked_site.h"
 #include "cli/commands/monitor.h"
 #include "cli/terminal.h"
 
@@ -18,7 +20,9 @@ namespace {
 constexpr std::size_t kAllLines = 100'000;
 
 int listBoots(const app::Options& options, const ConsoleArgs& args) {
-  const auto boots = app::recordedBoots(options, NodeName(args.node));
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto boots = (*site)->records().recordedBoots(NodeName(args.node));
   if (!boots) return report(boots.error());
   auto list = nlohmann::json::array();
   for (const auto& boot : *boots) {
@@ -33,7 +37,9 @@ int listBoots(const app::Options& options, const ConsoleArgs& args) {
 }
 
 int showBoot(const app::Options& options, const ConsoleArgs& args) {
-  const auto recorded = app::recordedBoot(options, NodeName(args.node), args.boot);
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto recorded = (*site)->records().recordedBoot(NodeName(args.node), args.boot);
   if (!recorded) return report(recorded.error());
   if (args.raw) {
     writeRaw(std::cout, recorded->output);
@@ -56,6 +62,12 @@ Async<void> talkAt(std::unique_ptr<io::Dialogue> line, std::string name) {
 int console(const app::Options& options, const ConsoleArgs& args) {
   if (args.list) return listBoots(options, args);
   if (args.boot || args.last) return showBoot(options, args);
+  if (const auto here = requireNoServer(
+          options,
+          "a server shows what consoles have said (--list, --last, --boot N), and nobody "
+          "types into them through it");
+      !here)
+    return report(here.error());
   const auto ended = app::attachConsole(options, NodeName(args.node), args.force, talkAt);
   return ended ? int{kOk} : report(ended.error());
 }

@@ -2,7 +2,9 @@
 // discover: what was seen, looking for more, and adding machines to the inventory.
 #include "app/nodes/discovery.h"
 
+#include "app/site/site_records.h"
 #include "base/json_output.h"
+#include "cli/commands/asked_site.h"
 #include "cli/commands/discover.h"
 #include "discovery/approvals.h"
 
@@ -46,10 +48,7 @@ void printList(const app::Discovered& discovered) {
 void printJson(const app::Discovered& discovered) {
   nlohmann::json out{{"machines", nlohmann::json::array()}, {"findings", nlohmann::json::array()}};
   for (const auto& seen : discovered.machines) {
-    auto json = toJson(seen.machine);
-    json["known_as"] = seen.node;
-    json["state"] = !seen.node.empty() ? "node" : seen.machine.approved() ? "approved" : "unknown";
-    out["machines"].push_back(std::move(json));
+    out["machines"].push_back(toJson(seen));
   }
   for (const auto& odd : discovered.anomalies)
     out["findings"].push_back(
@@ -108,7 +107,9 @@ class WatchPrinter final : public app::WatchListener {
 };
 
 int list(const app::Options& options) {
-  const auto discovered = app::discoveredMachines(options);
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto discovered = (*site)->records().discovered();
   if (!discovered) return report(discovered.error());
   options.json ? printJson(*discovered) : printList(*discovered);
   return kOk;
@@ -127,6 +128,9 @@ void printAdopted(const app::Adopted& adopted) {
 
 int discover(const app::Options& options, const app::AdoptRequest& request) {
   if (request.csv.empty() && request.adopt.empty()) return list(options);
+  if (const auto here = requireNoServer(options, "rows are written into the inventory's own files");
+      !here)
+    return report(here.error());
   const auto adopted = app::writeApprovedMachines(options, request);
   if (!adopted) return report(adopted.error());
   if (options.json)

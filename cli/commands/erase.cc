@@ -4,6 +4,7 @@
 #include "app/nodes/erase.h"
 #include "app/site/output_file.h"
 
+#include "app/site/site_records.h"
 #include "base/io/files.h"
 #include "cli/commands/asked_site.h"
 #include "cli/commands/lifecycle.h"
@@ -29,7 +30,9 @@ int printReport(const app::Options& options, const EraseArgs& args, const std::s
 }
 
 int showReport(const app::Options& options, const EraseArgs& args) {
-  const auto kept = app::erasureReport(options, NodeName(args.node));
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto kept = (*site)->records().erasureReport(NodeName(args.node));
   return kept ? printReport(options, args, *kept) : report(kept.error());
 }
 
@@ -62,14 +65,13 @@ int eraseByRun(const app::Options& options, app::SiteClient& site, const EraseAr
 }  // namespace
 
 int erase(const app::Options& options, const EraseArgs& args) {
-  if (options.server_given && args.confirm.empty())
+  if (options.server_given && args.confirm.empty() && !args.report)
     return refuse(
         args.cancel
             ? "--cancel withdraws what this host's state folder holds, and the server named was "
               "not asked: cancel its run with `muster --server … run cancel ID` (`run list`)"
-            : "without --confirm the disks are looked at beside the state folder, where reports "
-              "are, too: leave out --server there, or add --confirm and --reason for a run of the "
-              "server");
+            : "without --confirm the disks are looked at beside the state folder: leave out "
+              "--server there, or add --confirm and --reason for a run of the server");
   if (args.report) return showReport(options, args);
   if (args.cancel) return cancel(options, args);
   if (!args.confirm.empty() && args.confirm != args.node)

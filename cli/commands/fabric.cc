@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// fabric diff, plan, plot, render, qos-check, health, rehearse.
+// fabric show, diff, plan, plot, render, qos-check, health, rehearse.
+#include "app/fabric/fabric_look.h"
 #include "app/fabric/fabric_reports.h"
 #include "app/site/output_file.h"
 
+#include "app/site/site_records.h"
 #include "base/io/files.h"
+#include "base/json_output.h"
+#include "cli/commands/asked_site.h"
 #include "cli/commands/fabric.h"
+#include "cli/view/fabric_view.h"
 #include "fabric/exports/exports.h"
 #include "fabric/exports/render.h"
 #include "fabric/fabric_diff.h"
@@ -62,6 +67,19 @@ int fabricDiff(const app::Options& options, const FabricDiffArgs& args) {
   if (!found) return noAnswer(found.error(), fabric::DiffReport::kNoAnswer);
   std::cout << (args.prometheus ? toPrometheus(*found) : shown(options, *found));
   return found->exitCode();
+}
+
+int fabricShow(const app::Options& options, const FabricShowArgs& args) {
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const app::FabricCableFilter filter{args.fabric, args.device, !args.all && args.device.empty()};
+  const auto summary = (*site)->records().fabric(args.fabric);
+  if (!summary) return report(summary.error());
+  const auto cables = (*site)->records().fabricCables(filter);
+  if (!cables) return report(cables.error());
+  std::cout << (options.json ? jsonText(fabricJson(*summary, *cables), 2) + "\n"
+                             : fabricText(*summary, *cables));
+  return kOk;
 }
 
 int fabricPlan(const app::Options& options, const FabricPlanArgs& args) {

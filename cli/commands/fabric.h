@@ -19,6 +19,11 @@ struct FabricDiffArgs {
   int watch_seconds = 0;  ///< 0: once
 };
 int fabricDiff(const app::Options& options, const FabricDiffArgs& args);
+struct FabricShowArgs {
+  std::string fabric, device;
+  bool all = false;  ///< also cables that are as declared
+};
+int fabricShow(const app::Options& options, const FabricShowArgs& args);
 struct FabricPlanArgs {
   std::string rack, fabric;
   std::filesystem::path out;  ///< empty: standard output

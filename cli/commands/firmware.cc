@@ -2,6 +2,7 @@
 // firmware plan, sign, retry.
 #include "app/firmware/firmware_baselines.h"
 
+#include "app/site/site_records.h"
 #include "base/json_output.h"
 #include "cli/commands/asked_site.h"
 #include "cli/commands/firmware.h"
@@ -14,13 +15,15 @@
 namespace muster::cli {
 
 int firmwarePlan(const app::Options& options, const NodesArgs& args) {
-  const auto upgrades = app::firmwareUpgrades(options, args.nodes);
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto upgrades = (*site)->records().firmwareUpgrades(args.nodes);
   if (!upgrades) return report(upgrades.error());
   if (options.json)
-    std::cout << jsonText(firmwareJson(upgrades->nodes), 2) << "\n";
+    std::cout << jsonText(firmwareJson(*upgrades), 2) << "\n";
   else
-    std::cout << (upgrades->nodes.empty() ? "no node has a firmware baseline\n"
-                                          : firmwareText(upgrades->nodes));
+    std::cout << (upgrades->empty() ? "no node has a firmware baseline\n"
+                                    : firmwareText(*upgrades));
   return kOk;
 }
 

@@ -2,6 +2,7 @@
 // image: building, listing, verifying, comparing, carrying and removing images.
 #include "app/images.h"
 
+#include "app/site/site_records.h"
 #include "base/json_output.h"
 #include "cli/commands/asked_site.h"
 #include "cli/commands/image.h"
@@ -171,7 +172,9 @@ int imageBuild(const app::Options& options, const app::ImageBuildRequest& reques
 }
 
 int imageList(const app::Options& options) {
-  const auto list = app::listImages(options);
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto list = (*site)->records().images();
   if (!list) return report(list.error());
   if (options.json) {
     auto out = nlohmann::json::array();

@@ -151,7 +151,13 @@ int followNewRun(const app::Options& options, app::SiteClient& site, const app::
                  ApplyProgress& progress) {
   const auto run = site.submitRun(request);
   if (!run) return report(run.error());
-  std::cerr << fmt::format("muster: run {}, carried out by who serves this site\n", run->id);
+  const auto watched = site.isWatched();
+  std::cerr << fmt::format(
+      "muster: run {}, {}\n", run->id,
+      watched && *watched
+          ? "carried out by who serves this site"
+          : "kept until somebody carries runs out: who answers does not, and no `muster monitor` "
+            "or `muster server` (without --api-only) works on this site now");
   return followRun(options, site, run->id, progress, true);
 }
 

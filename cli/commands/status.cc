@@ -3,6 +3,7 @@
 #include "app/nodes/status.h"
 
 #include "app/records/records.h"
+#include "app/site/site_records.h"
 #include "base/printable.h"
 #include "cli/commands/asked_site.h"
 #include "cli/commands/lifecycle.h"
@@ -124,7 +125,9 @@ int events(const app::Options& options, const EventsArgs& args) {
 }
 
 int history(const app::Options& options, const HistoryArgs& args) {
-  const auto found = app::history(options, args.what, args.limit);
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto found = (*site)->records().history(args.what, args.limit);
   if (!found) return report(found.error());
   std::cout << (options.json ? found->toJson() : found->text());
   return kOk;

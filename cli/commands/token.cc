@@ -2,11 +2,14 @@
 // token: who may ask the API from elsewhere.
 #include "api/tokens.h"
 
+#include "api/remote_site.h"
+#include "api/remote_tokens.h"
 #include "api/unknown_names.h"
 #include "app/site/actor.h"
 #include "app/site/effective_cluster.h"
 #include "base/json_output.h"
 #include "base/main_guard.h"
+#include "cli/commands/asked_site.h"
 #include "cli/commands/server.h"
 
 #include <nlohmann/json.hpp>
@@ -15,6 +18,7 @@
 
 #include <csignal>
 #include <iostream>
+#include <optional>
 
 namespace muster::cli {
 namespace {
@@ -45,14 +49,47 @@ Result<api::TokenRequest> requestOf(const TokenCreateArgs& args) {
   return api::TokenRequest{args.name, *role, std::move(scope), args.hours, args.owner};
 }
 
+/// The server that makes tokens for this command; null: this process, in the store.
+struct TokenSite {
+  std::unique_ptr<app::SiteClient> site;
+  std::optional<api::RemoteTokens> server;
+};
+Result<TokenSite> tokenSite(const app::Options& options) {
+  TRY(site, orderedSite(options));
+  std::optional<api::RemoteTokens> server;
+  if (auto* remote = dynamic_cast<api::RemoteSite*>(site.get()))
+    server.emplace(remote->connection());
+  return TokenSite{std::move(site), server};
+}
+
+Result<api::CreatedToken> create(const app::Options& options, TokenSite& at,
+                                 const api::TokenRequest& request) {
+  if (at.server) return at.server->create(request);
+  TRY(store, app::openStoreForWriting(options));
+  return api::Tokens(*store).create(request, {app::actorText(options), app::userName()},
+                                    SystemClock().now());
+}
+
+/// Answers what it was called.
+Result<std::string> revoke(const app::Options& options, TokenSite& at,
+                           const std::string& id_or_name) {
+  if (at.server) {
+    TRY_OK(at.server->revoke(id_or_name));
+    return id_or_name;
+  }
+  TRY(store, app::openStoreForReading(options));
+  TRY(revoked,
+      api::Tokens(*store).revoke(id_or_name, app::actorText(options), SystemClock().now()));
+  return fmt::format("{} ({})", revoked.name, revoked.id);
+}
+
 /// A token that nobody could read is nobody's: it is revoked, and the name is free again.
-int printOnce(const app::Options& options, lifecycle::Store& store, const api::CreatedToken& made,
+int printOnce(const app::Options& options, TokenSite& at, const api::CreatedToken& made,
               const std::string& text) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error of the write
   std::cout << text << "\n" << std::flush;
   if (std::cout) return kOk;
-  const auto revoked =
-      api::Tokens(store).revoke(made.token.id, app::actorText(options), SystemClock().now());
+  const auto revoked = revoke(options, at, made.token.id);
   return report(Error(
       ErrorCode::Unavailable,
       fmt::format(
@@ -72,12 +109,12 @@ int tokenCreate(const app::Options& options, const TokenCreateArgs& args) {
     return report(Error(ErrorCode::InvalidInput,
                         "standard output is closed, and a token is shown there once: none was "
                         "created"));
-  const auto store = app::openStoreForWriting(options);
-  if (!store) return report(store.error());
-  const auto made = api::Tokens(**store).create(
-      *request, {app::actorText(options), app::userName()}, SystemClock().now());
+  auto at = tokenSite(options);
+  if (!at) return report(at.error());
+  const auto made = create(options, *at, *request);
   if (!made) return report(made.error());
-  if (const auto loaded = app::loadDeclared(options); loaded.cluster)
+  if (const auto loaded = at->server ? inventory::Loaded() : app::loadDeclared(options);
+      loaded.cluster)
     for (const auto& unknown : api::unknownInScope(request->scope, *loaded.cluster))
       std::cerr << fmt::format(
           "muster: warning: the inventory has no {}: until it has one the "
@@ -86,19 +123,23 @@ int tokenCreate(const app::Options& options, const TokenCreateArgs& args) {
   if (options.json) {
     auto out = api::toJson(made->token);
     out["token"] = made->secret;
-    return printOnce(options, **store, *made, jsonText(out, 2));
+    return printOnce(options, *at, *made, jsonText(out, 2));
   }
   std::cerr << fmt::format("{} ({}) of {}: {}, {}, until {}. It is not shown again:\n",
                            made->token.name, made->token.id, made->token.owner,
                            toString(made->token.role), scopeText(made->token.scope),
                            muster::toString(made->token.expires_at));
-  return printOnce(options, **store, *made, made->secret);
+  return printOnce(options, *at, *made, made->secret);
 }
 
 int tokenList(const app::Options& options) {
-  const auto store = app::openStoreForReading(options);
-  if (!store) return report(store.error());
-  const auto tokens = api::Tokens(**store).list();
+  auto at = tokenSite(options);
+  if (!at) return report(at.error());
+  const auto tokens = [&]() -> Result<std::vector<api::Token>> {
+    if (at->server) return at->server->list();
+    TRY(store, app::openStoreForReading(options));
+    return api::Tokens(*store).list();
+  }();
   if (!tokens) return report(tokens.error());
   auto out = nlohmann::json::array();
   const auto now = SystemClock().now();
@@ -117,13 +158,11 @@ int tokenList(const app::Options& options) {
 }
 
 int tokenRevoke(const app::Options& options, const TokenRevokeArgs& args) {
-  const auto store = app::openStoreForReading(options);
-  if (!store) return report(store.error());
-  const auto revoked =
-      api::Tokens(**store).revoke(args.token, app::actorText(options), SystemClock().now());
+  auto at = tokenSite(options);
+  if (!at) return report(at.error());
+  const auto revoked = revoke(options, *at, args.token);
   if (!revoked) return report(revoked.error());
-  std::cout << fmt::format("{} ({}) is revoked; a server refuses it within two seconds\n",
-                           revoked->name, revoked->id);
+  std::cout << fmt::format("{} is revoked; a server refuses it within two seconds\n", *revoked);
   return kOk;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/nodes/wipe.h"
 
+#include "app/site/site_records.h"
+#include "cli/commands/asked_site.h"
 #include "cli/commands/lifecycle.h"
 
 #include <iostream>
@@ -8,7 +10,9 @@
 namespace muster::cli {
 
 int wipe(const app::Options& options, const app::WipeRequest& request) {
-  const auto granted = app::grantWipe(options, request);
+  const auto site = orderedSite(options);
+  if (!site) return report(site.error());
+  const auto granted = (*site)->records().grantWipe(request);
   if (!granted) return report(granted.error());
   std::cout << fmt::format("{} may be wiped once: {}\n", request.nodes, request.reason);
   if (request.data)

@@ -108,6 +108,7 @@ constexpr std::array kExamples{
     Example{"image import", "muster image import noble-gpu.pack"},
     Example{"image sign", "muster image sign noble-gpu"},
     Example{"image key", "muster image key"},
+    Example{"fabric show", "muster fabric show --device gpu017"},
     Example{"fabric diff", "muster fabric diff"},
     Example{"fabric plan", "muster fabric plan"},
     Example{"fabric plot", "muster fabric plot"},

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/view/firmware_view.h"
 
-#include "inventory/model/firmware.h"
-#include "inventory/model/node.h"
+#include "firmware/baselines.h"
 #include "inventory/parse/hostlist.h"
 
 #include <algorithm>
@@ -15,42 +14,46 @@ std::string counted(int count, std::string_view one, std::string_view many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
-std::string summary(const firmware::Totals& totals) {
-  return fmt::format("{}, {}, {}, about {} min", counted(totals.flashes, "flash", "flashes"),
-                     counted(totals.resets, "reset", "resets"),
-                     counted(totals.ac_cycles, "AC cycle", "AC cycles"), totals.time.count());
+std::string summary(const app::NodeUpgrade& node) {
+  return fmt::format("{}, {}, {}, about {} min", counted(node.flashes, "flash", "flashes"),
+                     counted(node.resets, "reset", "resets"),
+                     counted(node.ac_cycles, "AC cycle", "AC cycles"), node.minutes);
+}
+
+std::size_t nameWidthOf(const app::NodeUpgrade& node) {
+  std::size_t out = 9;
+  for (const auto& wave : node.waves)
+    for (const auto& step : wave.steps) out = std::max(out, step.component.size());
+  for (const auto& undone : node.undone) out = std::max(out, undone.component.size());
+  return out;
 }
 
 std::string bodyOf(const app::NodeUpgrade& node) {
-  const auto& schedule = node.path.schedule;
-  const auto totals = firmware::totalsOf(schedule, node.path.measured);
-  std::string out = fmt::format(
-      "baseline {}: {}\n", node.baseline->name,
-      schedule.waves.empty() ? (schedule.undone.empty() ? "reached" : "nothing that can be done")
-                             : summary(totals));
-  std::size_t name_width = 9;
-  for (const auto& component : node.baseline->components)
-    name_width = std::max(name_width, component.name.size());
+  std::string out = fmt::format("baseline {}: {}\n", node.baseline,
+                                node.waves.empty()
+                                    ? (node.undone.empty() ? "reached" : "nothing that can be done")
+                                    : summary(node));
+  const auto name_width = nameWidthOf(node);
   int number = 0;
-  for (const auto& wave : schedule.waves) {
+  for (const auto& wave : node.waves) {
     ++number;
     for (const auto& step : wave.steps) {
       const bool first = &step == &wave.steps.front();
       out += fmt::format("  {:>2}  {:<{}}  {} → {}", first ? std::to_string(number) : "",
-                         step.component->name, name_width, step.from, step.to);
+                         step.component, name_width, step.from, step.to);
       if (first)
         out += fmt::format(
             "   then {}, {} min",
-            wave.activation == firmware::Activation::None ? "nothing" : toString(wave.activation),
-            firmware::waveTime(wave, node.path.measured).count());
+            wave.activation == toString(firmware::Activation::None) ? "nothing" : wave.activation,
+            wave.minutes);
       out += "\n";
     }
   }
-  for (const auto& undone : schedule.undone)
-    out += fmt::format("   -  {:<{}}  {} stays, {} is wanted: {}\n", undone.component->name,
-                       name_width, undone.running.empty() ? "unknown" : undone.running,
-                       undone.component->version, undone.why);
-  for (const auto& broken : firmware::brokenConstraints(*node.baseline, node.running))
+  for (const auto& undone : node.undone)
+    out +=
+        fmt::format("   -  {:<{}}  {} stays, {} is wanted: {}\n", undone.component, name_width,
+                    undone.running.empty() ? "unknown" : undone.running, undone.wanted, undone.why);
+  for (const auto& broken : node.forbidden_now)
     out += fmt::format("   !  runs a forbidden combination now: {}\n", broken);
   return out;
 }
@@ -73,34 +76,7 @@ std::string firmwareText(const std::vector<app::NodeUpgrade>& nodes) {
 
 nlohmann::json firmwareJson(const std::vector<app::NodeUpgrade>& nodes) {
   auto out = nlohmann::json::array();
-  for (const auto& node : nodes) {
-    const auto totals = firmware::totalsOf(node.path.schedule, node.path.measured);
-    nlohmann::json entry = {
-        {"node", node.node.str()},
-        {"baseline", node.baseline->name},
-        {"flashes", totals.flashes},
-        {"resets", totals.resets},
-        {"ac_cycles", totals.ac_cycles},
-        {"minutes", totals.time.count()},
-        {"waves", nlohmann::json::array()},
-        {"undone", nlohmann::json::array()},
-        {"forbidden_now", firmware::brokenConstraints(*node.baseline, node.running)}};
-    for (const auto& wave : node.path.schedule.waves) {
-      nlohmann::json steps = nlohmann::json::array();
-      for (const auto& step : wave.steps)
-        steps.push_back(
-            {{"component", step.component->name}, {"from", step.from}, {"to", step.to}});
-      entry["waves"].push_back({{"activation", toString(wave.activation)},
-                                {"minutes", firmware::waveTime(wave, node.path.measured).count()},
-                                {"steps", std::move(steps)}});
-    }
-    for (const auto& undone : node.path.schedule.undone)
-      entry["undone"].push_back({{"component", undone.component->name},
-                                 {"running", undone.running},
-                                 {"wanted", undone.component->version},
-                                 {"why", undone.why}});
-    out.push_back(std::move(entry));
-  }
+  for (const auto& node : nodes) out.push_back(toJson(node));
   return out;
 }
 

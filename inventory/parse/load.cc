@@ -53,7 +53,8 @@ Diagnostics bounded(Diagnostics all, const std::string& file) {
   for (std::size_t i = 0; i < kMaxDiagnostics; ++i) {
     add(out, all.all()[i]);
   }
-  out.error({file, 0, 0}, fmt::format("and {} more problems", all.all().size() - kMaxDiagnostics),
+  const auto more = all.all().size() - kMaxDiagnostics;
+  out.error({file, 0, 0}, fmt::format("and {} more problem{}", more, more == 1 ? "" : "s"),
             "mend these first");
   return out;
 }

@@ -46,6 +46,14 @@ class Reader {
       return note(key, "is not a number of seconds"), std::chrono::seconds{};
     return std::chrono::seconds(it->get<std::uint32_t>());
   }
+  /// WallTime{} when it is absent.
+  WallTime time(const char* key) {
+    const auto said = text(key, false);
+    if (said.empty()) return {};
+    const auto time = parseWallTime(said);
+    if (!time) note(key, "is not a time");
+    return time.value_or(WallTime{});
+  }
   std::vector<std::string> texts(const char* key) {
     std::vector<std::string> out;
     auto it = member(key, true);
@@ -192,6 +200,45 @@ json toJson(const Intent& intent) {
   if (intent.closed_at != WallTime{})
     out["duration_ms"] = (intent.closed_at - intent.opened_at).count();
   if (intent.uses_wipe) out["uses_wipe"] = true;
+  return out;
+}
+
+Result<Intent> intentFromJson(const json& source) {
+  Reader read(source);
+  Intent out;
+  out.id = read.text("id", true);
+  out.plan_hash = read.text("plan_hash", true);
+  const auto state = parseIntentState(read.text("state", true));
+  if (!state) read.note("state", "is not one of an action's states");
+  out.state = state.value_or(IntentState::Open);
+  out.operation = read.text("operation", false);
+  out.outcome = read.text("outcome", false);
+  out.opened_at = read.time("opened_at");
+  out.closed_at = read.time("closed_at");
+  out.request = read.text("request", false);
+  if (!read.wrong().empty()) return fail(ErrorCode::Corrupt, "an action's " + read.wrong());
+  const auto fence = source.find("fence");
+  if (fence != source.end() && fence->is_number_integer()) out.fence = fence->get<std::int64_t>();
+  const auto wipes = source.find("uses_wipe");
+  out.uses_wipe = wipes != source.end() && *wipes == true;
+  const auto action = source.find("action");
+  TRY(made, actionFromJson(action == source.end() ? json() : *action));
+  out.action = std::move(made);
+  return out;
+}
+
+Result<Request> requestFromJson(const json& source) {
+  Reader read(source);
+  Request out;
+  out.id = read.text("id", true);
+  out.plan_hash = read.text("plan_hash", true);
+  out.user = read.text("user", true);
+  out.host = read.text("host", true);
+  out.command = read.text("command", true);
+  out.outcome = read.text("outcome", false);
+  out.at = read.time("at");
+  out.ended_at = read.time("ended_at");
+  if (!read.wrong().empty()) return fail(ErrorCode::Corrupt, "a request's " + read.wrong());
   return out;
 }
 

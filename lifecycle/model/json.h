@@ -23,6 +23,10 @@ nlohmann::json toJson(const Event& event);
 /// Errors: Corrupt naming the key that is missing or wrong
 Result<Action> actionFromJson(const nlohmann::json& json);
 
+/// What toJson has written; an inventory_digest is not in it. Errors: as actionFromJson
+Result<Intent> intentFromJson(const nlohmann::json& json);
+Result<Request> requestFromJson(const nlohmann::json& json);
+
 /// One line, keys sorted: equal values give equal bytes.
 std::string canonical(const nlohmann::json& json);
 

@@ -87,6 +87,22 @@ std::string withoutConsole(const std::string& evidence, std::vector<std::string>
   return canonical(parsed);
 }
 
+/// The facet's action that cannot run, and says what would allow it; null: there is none.
+const Action* blockedAction(const ExplainInput& input, const FacetRef& facet) {
+  const auto found = std::ranges::find_if(input.actions, [&facet](const Action& action) {
+    return action.facet == facet && !action.blocked.empty();
+  });
+  return found == input.actions.end() ? nullptr : &*found;
+}
+
+/// What the engine says of an attempt that has failed ("apply again") is older than what the plan
+/// says of the next one.
+std::string nextStepOf(const ExplainInput& input, const Finding& finding) {
+  const auto* blocked = blockedAction(input, finding.facet);
+  if (blocked && finding.source == engineSource(blocked->phase)) return blocked->blocked;
+  return finding.what_to_do.empty() ? "`muster plan` shows what would be done" : finding.what_to_do;
+}
+
 void aboutFinding(const ExplainInput& input, const Finding& finding, Explanation& out) {
   out.facet = finding.facet.facet.str();
   out.state = fmt::format("{}: {}", out.word, finding.text);
@@ -98,8 +114,7 @@ void aboutFinding(const ExplainInput& input, const Finding& finding, Explanation
   out.last_evidence = evidence.empty()
                           ? lastWords(input, finding.facet.str())
                           : fmt::format("{} ({})", evidence, ago(input.now, finding.at));
-  out.next_step =
-      finding.what_to_do.empty() ? "`muster plan` shows what would be done" : finding.what_to_do;
+  out.next_step = nextStepOf(input, finding);
 }
 
 void aboutGoal(const ExplainInput& input, const Goal& goal, Explanation& out) {
@@ -108,10 +123,8 @@ void aboutGoal(const ExplainInput& input, const Goal& goal, Explanation& out) {
   out.expected = goal.want;
   out.observed = seenWords(input, goal.facet.facet);
   out.last_evidence = lastWords(input, "");
-  auto action = std::find_if(input.actions.begin(), input.actions.end(), [&goal](const Action& a) {
-    return a.facet == goal.facet && !a.blocked.empty();
-  });
-  out.next_step = action != input.actions.end() ? action->blocked : "`muster apply`";
+  const auto* blocked = blockedAction(input, goal.facet);
+  out.next_step = blocked ? blocked->blocked : "`muster apply`";
 }
 
 /// All that is known is as declared, but not all of it can be trusted any more.

@@ -3,14 +3,11 @@
 // server that the second one gets is held against the server's description.
 #include "app/site/site_client.h"
 
-#include "api/remote_site.h"
 #include "api/run_json.h"
-#include "app/site/embedded_site.h"
-#include "base/io/unix_client.h"
 #include "cli/view/rollout_view.h"
 #include "cli/view/run_view.h"
 #include "lifecycle/model/json.h"
-#include "tests/api/api_site.h"
+#include "tests/api/site_clients.h"
 
 #include <set>
 
@@ -21,73 +18,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-enum class How { Embedded, Http };
-
-/// Notes what it is answered.
-class RecordingClient final : public io::HttpClient {
- public:
-  using Heard = std::function<void(const io::HttpRequest&, const io::HttpResponse&)>;
-  RecordingClient(std::filesystem::path socket, Heard heard)
-      : client_(io::makeUnixHttpClient({std::move(socket), {}})), heard_(std::move(heard)) {}
-  Async<io::HttpResponse> send(io::HttpRequest request) override {
-    auto kept = request;
-    auto answer = co_await client_->send(std::move(request));
-    if (answer) heard_(kept, *answer);
-    co_return answer;
-  }
-  Async<io::HttpResponse> fetch(io::HttpRequest,
-                                std::function<Result<void>(std::string_view)>) override {
-    co_return fail(ErrorCode::Internal, "nothing is downloaded here");
-  }
-  std::string peerFingerprint() const override { return {}; }
-
- private:
-  std::unique_ptr<io::HttpClient> client_;
-  Heard heard_;
-};
-
-class SiteClientSite : public ApiSite {
- protected:
-  std::unique_ptr<app::SiteClient> client(How how) {
-    if (how == How::Embedded) return std::make_unique<app::EmbeddedSite>(site_.options());
-    RemoteSiteOptions options;
-    options.socket = site_ / "api.sock";
-    options.client = std::make_unique<RecordingClient>(
-        options.socket, [this](const io::HttpRequest& request, const io::HttpResponse& response) {
-          if (after_answer_) after_answer_(request.url.target);
-          Said said;
-          said.status = response.status;
-          said.headers = response.headers;
-          said.body = response.body;
-          if (said.header("Content-Type").find("json") != std::string::npos)
-            said.json = jsonOrNone(said.body, kServerJson);
-          record({.method = request.method, .target = request.url.target}, said);
-        });
-    auto site = RemoteSite::connect(std::move(options));
-    EXPECT_TRUE(site) << site.error().str();
-    return site ? std::move(*site) : nullptr;
-  }
-  std::function<void(const std::string& target)> after_answer_;
-};
-
-class SiteClientContract : public SiteClientSite, public ::testing::WithParamInterface<How> {
- protected:
-  void SetUp() override {
-    fill();
-    start();
-    asked_ = client(GetParam());
-    ASSERT_NE(asked_, nullptr);
-  }
-  app::SiteClient& site() { return *asked_; }
-  ErrorCode codeOf(const auto& result) {
-    EXPECT_FALSE(result);
-    return result ? ErrorCode::Internal : result.error().code();
-  }
-
- private:
-  std::unique_ptr<app::SiteClient> asked_;
-};
 
 std::vector<std::string> namesOf(const Result<app::SiteStatus>& status) {
   std::vector<std::string> out;
@@ -509,9 +439,6 @@ TEST_P(SiteClientContract, aRunHasOneForm) {
   EXPECT_THAT(jsonText(runJson(*shown)), HasSubstr("10.20.0.7"));
 }
 
-std::string nameOf(const ::testing::TestParamInfo<How>& info) {
-  return info.param == How::Embedded ? "Embedded" : "Http";
-}
 INSTANTIATE_TEST_SUITE_P(Both, SiteClientContract, ::testing::Values(How::Embedded, How::Http),
                          nameOf);
 

@@ -133,6 +133,28 @@ TEST_F(ServerClients, aCommandAsksTheServerThatRunsAndDoesWithoutOne) {
     without.insert(without.begin(), "--direct");
     EXPECT_EQ(asked.out, muster(without).out) << words[0];
   }
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"history"},
+                                                {"history", "gpu001"},
+                                                {"history", "--json"},
+                                                {"firmware", "plan"},
+                                                {"image", "list"},
+                                                {"image", "list", "--json"},
+                                                {"cert", "verify"},
+                                                {"cert", "verify", "--json"},
+                                                {"cert", "show", "gpu001"},
+                                                {"discover"},
+                                                {"discover", "--json"},
+                                                {"console", "gpu001", "--list"},
+                                                {"console", "gpu001", "--last"},
+                                                {"erase", "gpu001", "--report"},
+                                                {"fabric", "show"}}) {
+    const auto asked = muster(words);
+    auto without = words;
+    without.insert(without.begin(), "--direct");
+    const auto direct_answer = muster(without);
+    EXPECT_EQ(asked.out, direct_answer.out) << words[0] << asked.err;
+    EXPECT_EQ(asked.code, direct_answer.code) << words[0] << asked.err;
+  }
   kill();
   const auto after = muster({"quarantine", "list"});
   EXPECT_EQ(after.code, kOk) << after.err;
@@ -173,6 +195,20 @@ TEST_F(ServerClients, aViewerNeedsNeitherRootNorASecret) {
   EXPECT_EQ(why.code, kOk) << why.err;
   EXPECT_THAT(why.out, HasSubstr("PSU"));
   EXPECT_EQ(otherUser({"events"}).code, kOk);
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"history"},
+                                                {"firmware", "plan"},
+                                                {"image", "list"},
+                                                {"discover"},
+                                                {"audit", "head"}}) {
+    const auto looked = otherUser(words);
+    EXPECT_EQ(looked.code, kOk) << words[0] << looked.err;
+  }
+  const auto consoles = otherUser({"console", "gpu001", "--list"});
+  EXPECT_EQ(consoles.code, kFailed);
+  EXPECT_THAT(consoles.err, AllOf(HasSubstr("nobody (viewer) may not"), HasSubstr("operator")));
+  const auto wipe = otherUser({"wipe", "gpu001", "--reason", "mine"});
+  EXPECT_EQ(wipe.code, kFailed);
+  EXPECT_THAT(wipe.err, AllOf(HasSubstr("nobody (viewer) may not"), HasSubstr("admin")));
   const auto refused = otherUser({"quarantine", "remove", "gpu001", "--reason", "mine"});
   EXPECT_EQ(refused.code, kFailed);
   EXPECT_THAT(refused.err, AllOf(HasSubstr("nobody (viewer) may not"), HasSubstr("operator")));
@@ -238,6 +274,8 @@ TEST_F(ServerClients, workIsHandedToTheServerThatIsNamed) {
     EXPECT_EQ(muster({"run", "cancel", id}).code, kOk);
     const auto followed = ended.get();
     EXPECT_THAT(followed.err, HasSubstr("run " + id)) << kind;
+    EXPECT_THAT(followed.err, HasSubstr("kept until somebody carries runs out"))
+        << "the server only answers";
     EXPECT_THAT(followed.out, HasSubstr("run " + id + " is cancelled")) << kind;
     const auto shown = jsonOrNone(muster({"--json", "run", "show", id}).out, kServerJson);
     EXPECT_EQ(shown["asked_by"]["way"], "unix") << "the server knows who asks";
@@ -256,15 +294,28 @@ TEST_F(ServerClients, aServerThatOnlyAnswersIsGivenNoWork) {
 }
 
 TEST_F(ServerClients, whatAsksNoServerRefusesToBeSentToOne) {
-  const auto wipe = muster({"--server", "https://ctl1:9443", "wipe", "gpu001", "--reason", "x"});
-  EXPECT_EQ(wipe.code, kUsage);
-  EXPECT_THAT(wipe.err, HasSubstr("asks no server"));
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"key", "list"},
+                                                {"backup", "site.backup"},
+                                                {"discover", "scan"},
+                                                {"inventory", "check"},
+                                                {"bmc", "auth", "reset", "gpu001"}}) {
+    auto named = words;
+    named.insert(named.begin(), {"--server", "https://ctl1:9443"});
+    const auto refused = muster(named);
+    EXPECT_EQ(refused.code, kUsage) << words[0];
+    EXPECT_THAT(refused.err,
+                AllOf(HasSubstr("`muster " + words[0]), HasSubstr("asks no server: ")));
+  }
   // What only this process can do is refused before anything is opened.
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"apply", "plan.json"},
         {"rollout", "start", "--driver", "x", "--nodes", "gpu001", "--dry-run"},
         {"erase", "gpu001"},
-        {"validate", "run", "--nodes", "gpu001", "--dry-run"}}) {
+        {"validate", "run", "--nodes", "gpu001", "--dry-run"},
+        {"monitor"},
+        {"console", "gpu001"},
+        {"discover", "--write", "nodes.csv"},
+        {"cert", "verify", "--file", "c.json", "--key", "k.pem"}}) {
     auto named = words;
     named.insert(named.begin(), {"--server", "/nowhere/api.sock"});
     const auto refused = muster(named);

@@ -7,14 +7,17 @@
 
 #include "base/io/files.h"
 #include "cli/arguments/command_line.h"
+#include "cli/arguments/host_commands.h"
 #include "tests/paths.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <regex>
 #include <set>
@@ -175,6 +178,38 @@ TEST(CommandTreeDocs, seesWhatIsWrong) {
   EXPECT_EQ(refusalOf({"", "muster rma gpu1", false}), "");
   EXPECT_EQ(refusalOf({"", "muster rma NODE --out FILE.tar.zst   # a comment", true}), "");
   EXPECT_EQ(refusalOf({"", "muster cert export [--to FOLDER] > x", true}), "");
+}
+
+void eachLeaf(const CommandInfo& command, const std::function<void(const CommandInfo&)>& visit) {
+  if (command.commands.empty()) visit(command);
+  for (const auto& below : command.commands) eachLeaf(below, visit);
+}
+
+/// docs/commands.md has every command in one of two tables: it asks a server, or why it does not.
+TEST(CommandTreeDocs, theTablesSayWhichCommandsAskAServer) {
+  Invocation call;
+  CLI::App app{"muster"};
+  buildCommandLine(app, call, {});
+  const auto page = io::readFile(test::sourceFolder() / "docs/commands.md").value_or("");
+  const auto begin = page.find("## Which commands ask a server");
+  ASSERT_NE(begin, std::string::npos);
+  const auto section = page.substr(begin, page.find("\n## ", begin + 4) - begin);
+  const auto split = section.find("| asks no server | because |");
+  ASSERT_NE(split, std::string::npos);
+  eachLeaf(commandTree(app), [&](const CommandInfo& command) {
+    const auto words = fmt::format("{}", fmt::join(command.path, " "));
+    const auto* here = hostCommandOf(words);
+    if (here) {
+      EXPECT_NE(section.find(fmt::format("| `{}` | {} |", here->words, here->why), split),
+                std::string::npos)
+          << words;
+      return;
+    }
+    const auto asks = section.substr(0, split);
+    EXPECT_TRUE(asks.find("`" + words + "`") != std::string::npos ||
+                asks.find("`" + words + " --") != std::string::npos)
+        << words;
+  });
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "cli/arguments/command_line.h"
+#include "cli/arguments/host_commands.h"
 #include "cli/exit_code.h"
 #include "cli/tree/completion.h"
 #include "cli/tree/examples.h"
@@ -93,6 +94,28 @@ TEST(CommandTree, everyExampleParses) {
     }
     EXPECT_TRUE(line.call.run) << example.line;
   }
+}
+
+/// Every command either asks a server or says why it does not, and nothing else stands in the
+/// table.
+TEST(CommandTree, everyCommandAsksAServerOrSaysWhyNot) {
+  std::set<std::string_view> used;
+  for (const auto& example : examples()) {
+    if (example.command == "lab exec" || example.command == "fabric qos-check") continue;
+    Line line;
+    auto words = wordsOf(example.line);
+    line.app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));
+    const auto typed = commandWords(line.app);
+    EXPECT_EQ(typed, example.command);
+    const auto* here = hostCommandOf(typed);
+    EXPECT_EQ(line.call.asks_server, here == nullptr) << typed;
+    if (!here) continue;
+    used.insert(here->words);
+    EXPECT_THAT(refusalText(*here, typed),
+                AllOf(HasSubstr("`muster " + typed + "`"), HasSubstr("leave out --server")));
+  }
+  for (const auto& row : hostCommands())
+    EXPECT_TRUE(used.contains(row.words) || row.words == "fabric qos-check") << row.words;
 }
 
 // What was wrong: CLI11's own words name the largest double, in 309 digits.

@@ -121,6 +121,25 @@ TEST_F(ExplainTest, theNextStepOfABlockedActionIsWhatWouldAllowIt) {
   EXPECT_THAT(why().next_step, HasSubstr("muster wipe gpu001 --reason"));
 }
 
+TEST_F(ExplainTest, ofAFailedAttemptThePlanSaysWhatAllowsTheNext) {
+  put(factsAtTheEnd(rack_));
+  ASSERT_TRUE(store_.putFacts({factOf("gpu001/firmware.BMC", "2.0.0")}));
+  rack_.bmc_firmware_blocked = "it has failed. Once that is understood: muster firmware retry gpu1";
+  const auto add = [&](std::string what_to_do, std::string source) {
+    ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref("gpu001/firmware.BMC"), Severity::Error,
+                                   "the BMC did not install it", "", std::move(what_to_do),
+                                   kAskedAt, std::move(source)}));
+  };
+  add("remove the cause, then `muster apply` again", engineSource("firmware"));
+  EXPECT_THAT(why().next_step, HasSubstr("muster firmware retry gpu1"));
+  rack_.bmc_firmware_blocked.clear();
+  EXPECT_THAT(why().next_step, HasSubstr("`muster apply` again")) << "nothing blocks it";
+  rack_.bmc_firmware_blocked = "it has failed";
+  ASSERT_TRUE(store_.clearFindings(test::FakeWorld::ref("gpu001/firmware.BMC")));
+  add("replace the BMC's flash", "monitor");
+  EXPECT_EQ(why().next_step, "replace the BMC's flash") << "who else found it knows what to do";
+}
+
 TEST_F(ExplainTest, looksAtWhatTheOthersWaitFor) {
   rack_.bmc_firmware_blocked = "firmware/bmc.fw has the SHA-256 0000";
   ASSERT_TRUE(store_.putFacts({factOf("gpu001/enrolled", "yes")}));

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// SiteRecords: what is recorded of a site and what it is made of, and orders that are done at once.
+// A part of SiteClient, with the same two implementations and one contract
+// (tests/api/remote_records_test.cc). docs/adr/0386
+#pragma once
+
+#include "base/ids.h"
+#include "base/result.h"
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace muster::bmc {
+struct KeptBoot;
+}
+namespace muster::lifecycle {
+struct AuditHead;
+struct History;
+}  // namespace muster::lifecycle
+namespace muster::validate {
+struct Certificate;
+}
+
+namespace muster::app {
+
+struct CertificateVerdict;
+struct Discovered;
+struct FabricCable;
+struct FabricCableFilter;
+struct FabricSummary;
+struct ImageList;
+struct NodeUpgrade;
+struct PowerRequest;
+struct PowerResult;
+struct RecordedBoot;
+struct WipeGrant;
+struct WipeRequest;
+
+/// A circuit breaker that a person has closed.
+struct ClosedBreaker {
+  std::string pool;
+  std::vector<NodeName> nodes;  ///< were held back, and may be drained again
+};
+
+/// Errors of every call: as SiteClient's.
+class SiteRecords {
+ public:
+  virtual ~SiteRecords() = default;
+
+  /// As historyOf.
+  virtual Result<lifecycle::History> history(const std::string& what, std::size_t limit) = 0;
+  virtual Result<std::vector<NodeUpgrade>> firmwareUpgrades(const std::string& nodes) = 0;
+  /// As listImages; KeptImage::folder is known to this host alone.
+  virtual Result<ImageList> images() = 0;
+  virtual Result<FabricSummary> fabric(const std::string& name) = 0;
+  virtual Result<std::vector<FabricCable>> fabricCables(const FabricCableFilter& filter) = 0;
+  virtual Result<validate::Certificate> certificate(const std::string& node) = 0;
+  /// `node`: empty: all.
+  virtual Result<std::vector<CertificateVerdict>> verifyCertificates(const std::string& node) = 0;
+  virtual Result<Discovered> discovered() = 0;
+  /// JSON. Errors: NotFound (it was never erased)
+  virtual Result<std::string> erasureReport(const NodeName& node) = 0;
+  virtual Result<std::vector<bmc::KeptBoot>> recordedBoots(const NodeName& node) = 0;
+  /// `number`: nothing: the newest. Errors: NotFound
+  virtual Result<RecordedBoot> recordedBoot(const NodeName& node, std::optional<int> number) = 0;
+  /// Signed by the site's key for audit, as the log ends now.
+  virtual Result<lifecycle::AuditHead> auditHead() = 0;
+
+  // Orders.
+
+  /// Answers where the signed list lies on the host of the site.
+  virtual Result<std::filesystem::path> revokeCertificate(const std::string& node,
+                                                          const std::string& reason) = 0;
+  virtual Result<WipeGrant> grantWipe(const WipeRequest& request) = 0;
+  virtual Result<std::vector<ClosedBreaker>> acknowledgeBreakers(const std::string& reason) = 0;
+  /// As powerNode. Errors of a server also InvalidInput (a disruptive command that is not
+  /// confirmed)
+  virtual Result<PowerResult> power(const PowerRequest& request,
+                                    const std::function<void(const std::string&)>& notice) = 0;
+  /// As locateNode.
+  virtual Result<bool> locate(const NodeName& node, std::optional<bool> on) = 0;
+};
+
+}  // namespace muster::app

@@ -1,0 +1,572 @@
+// SPDX-License-Identifier: Apache-2.0
+// The contract of records, parts and orders over both ways to ask a site: what the store, the key
+// files and the kept looks of a site hold, this process and a client over HTTP are told alike.
+#include "api/remote_records.h"
+
+#include "api/remote_tokens.h"
+#include "app/fabric/fabric_look.h"
+#include "app/firmware/firmware_baselines.h"
+#include "app/images.h"
+#include "app/nodes/bmc_power.h"
+#include "app/nodes/console.h"
+#include "app/nodes/discovery.h"
+#include "app/nodes/erase.h"
+#include "app/nodes/wipe.h"
+#include "app/records/records.h"
+#include "app/site/site_keys.h"
+#include "app/site/site_records.h"
+#include "app/validation/certificates.h"
+#include "base/io/files.h"
+#include "bmc/console/boot_log.h"
+#include "cli/view/fabric_view.h"
+#include "cli/view/firmware_view.h"
+#include "discovery/machine_registry.h"
+#include "fabric/kept_report.h"
+#include "firmware/files.h"
+#include "lifecycle/audit/head.h"
+#include "monitor/breakers.h"
+#include "tests/api/scripted_server.h"
+#include "tests/api/site_clients.h"
+#include "tests/cli/emulated_bmc.h"
+
+#include <set>
+
+namespace muster::api {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+/// What the site's pages declare beside ApiSite's: a fabric, a baseline, who may override.
+class RecordsSite : public SiteClientSite {
+ protected:
+  RecordsSite() {
+    const std::string image = "{\"component\": \"BIOS\", \"version\": \"1.5.0\"}\n";
+    site_.write("bios.fw", image);
+    std::string site(kSite);
+    site.insert(site.find("pools:"),
+                "fabric:\n  ib: {shape: rail-optimized, sus: 1, nodes_per_su: 4, rails: 2, "
+                "spines_per_su: 2, switch_ports: 16, subnet_managers: [controller]}\n"
+                "firmware:\n  base: {components: {BIOS: {version: 1.5.0, file: bios.fw, sha256: " +
+                    io::sha256Hex(image) + "}}}\n" + "certificates: {may_override: [" +
+                    app::userName() + "]}\n");
+    const std::string profile = "image: bookworm, pool: batch";
+    site.replace(site.find(profile), profile.size(), profile + ", fabric: ib, firmware: base");
+    site_.write("cluster.yaml", site);
+    fill();
+    const auto store = site_.store();
+    EXPECT_TRUE(store->putFacts(
+        {fact("gpu001", "image", "bookworm@aaaa"), fact("gpu001", "firmware.BIOS", "1.4.0"),
+         fact("gpu002", "firmware.BIOS", "1.4.0"),
+         fact("gpu002", firmware::failedFacet("BIOS").str(), "1.5.0 the image did not verify")}));
+  }
+  static lifecycle::Fact fact(const std::string& node, const std::string& facet,
+                              const std::string& value) {
+    return {lifecycle::Subject(NodeName(node)),
+            FacetName(facet),
+            value,
+            SystemClock().now(),
+            "test",
+            ""};
+  }
+};
+
+class SiteRecordsContract : public RecordsSite, public ::testing::WithParamInterface<How> {
+ protected:
+  void SetUp() override {
+    start();
+    asked_ = SiteClientSite::client(GetParam());
+    ASSERT_NE(asked_, nullptr);
+  }
+  app::SiteRecords& site() { return asked_->records(); }
+  app::SiteClient& client() { return *asked_; }
+  ErrorCode codeOf(const auto& result) {
+    EXPECT_FALSE(result);
+    return result ? ErrorCode::Internal : result.error().code();
+  }
+
+ private:
+  std::unique_ptr<app::SiteClient> asked_;
+};
+
+TEST_P(SiteRecordsContract, historyOfThePlansOfANodeAndOfAPlan) {
+  const auto store = site_.store();
+  const std::string hash(64, 'a');
+  const auto at = SystemClock().now();
+  ASSERT_TRUE(store->openRequest({"q1", at, "anna", "ctl1", "muster apply", hash, "", {}}));
+  lifecycle::Intent intent;
+  intent.id = "i1";
+  intent.plan_hash = hash;
+  intent.action.id = "gpu001/image";
+  intent.action.facet = {lifecycle::Subject(NodeName("gpu001")), FacetName("image")};
+  intent.action.phase = "provision";
+  intent.action.from = "none";
+  intent.action.to = "bookworm@aaaa";
+  intent.action.disruption = lifecycle::Disruption::Wipe;
+  intent.action.expected = std::chrono::seconds(600);
+  intent.action.deadline = std::chrono::seconds(3600);
+  intent.opened_at = at;
+  intent.request = "q1";
+  ASSERT_TRUE(store->openIntent(intent));
+  ASSERT_TRUE(store->recordOperation("i1", "task 7"));
+  ASSERT_TRUE(store->closeIntent("i1", lifecycle::IntentState::Failed, "no answer", at));
+  ASSERT_TRUE(store->closeRequest("q1", "1 failed", at));
+  const auto embedded = app::history(site_.options(), "gpu001", 100);
+  ASSERT_TRUE(embedded) << embedded.error().str();
+  for (const auto& what : {std::string("gpu001"), hash.substr(0, 12)}) {
+    const auto found = site().history(what, 100);
+    ASSERT_TRUE(found) << found.error().str();
+    EXPECT_EQ(found->toJson(), embedded->toJson()) << what;
+    EXPECT_EQ(found->text(), embedded->text());
+    EXPECT_THAT(found->text(), AllOf(HasSubstr("no answer"), HasSubstr("anna@ctl1")));
+  }
+  const auto plans = site().history("", 100);
+  ASSERT_TRUE(plans) << plans.error().str();
+  EXPECT_THAT(plans->requests, SizeIs(1));
+  EXPECT_THAT(plans->intents, IsEmpty());
+  EXPECT_EQ(codeOf(site().history("gpu999", 100)), ErrorCode::NotFound);
+  EXPECT_THAT(site().history("gpu999", 100).error().str(), HasSubstr("gpu999"));
+}
+
+TEST_P(SiteRecordsContract, eachNodesPathToItsBaseline) {
+  const auto expected = app::firmwareUpgrades(site_.options(), "");
+  ASSERT_TRUE(expected) << expected.error().str();
+  ASSERT_THAT(*expected, SizeIs(3)) << "login1 has no baseline";
+  const auto all = site().firmwareUpgrades("");
+  ASSERT_TRUE(all) << all.error().str();
+  EXPECT_EQ(cli::firmwareJson(*all), cli::firmwareJson(*expected));
+  EXPECT_EQ(cli::firmwareText(*all), cli::firmwareText(*expected));
+  EXPECT_THAT(cli::firmwareText(*all),
+              AllOf(HasSubstr("1.4.0 → 1.5.0"), HasSubstr("muster firmware retry gpu002")));
+  const auto one = site().firmwareUpgrades("gpu002");
+  ASSERT_TRUE(one) << one.error().str();
+  ASSERT_THAT(*one, SizeIs(1));
+  EXPECT_EQ(one->front().node.str(), "gpu002");
+  EXPECT_THAT(*site().firmwareUpgrades("login1"), IsEmpty());
+  EXPECT_EQ(codeOf(site().firmwareUpgrades("gpu999")), ErrorCode::NotFound);
+  EXPECT_EQ(codeOf(site().firmwareUpgrades("gpu[1-")), ErrorCode::InvalidInput);
+}
+
+TEST_P(SiteRecordsContract, imagesThatAreDeclaredAndNotThere) {
+  const auto expected = app::listImages(site_.options());
+  ASSERT_TRUE(expected) << expected.error().str();
+  const auto list = site().images();
+  ASSERT_TRUE(list) << list.error().str();
+  EXPECT_THAT(list->images, IsEmpty());
+  EXPECT_THAT(list->not_built, ElementsAre("bookworm"));
+  EXPECT_EQ(list->site_key_id, expected->site_key_id);
+}
+
+TEST_P(SiteRecordsContract, theFabricAndItsFaultyCables) {
+  const auto folder = site_.options().state / "run/fabric";
+  ASSERT_TRUE(fabric::keepReport(
+      folder, fabric::KeptReportKind::Diff, SystemClock().now(),
+      R"({"format": "muster-fabric-diff/2", "fabric": "ib", "devices": 9, "links": 8,
+          "deviations": [{"kind": "missing-link", "device": "gpu001 mlx5_0", "port": 1,
+          "declared": "leaf-su1-r0 port 1", "found": "no cable", "repair": "plug it in"}],
+          "repairs": [{"text": "plug it in", "moves": []}], "excluded": []})"));
+  ASSERT_TRUE(fabric::keepReport(
+      folder, fabric::KeptReportKind::Health, SystemClock().now(),
+      R"({"links": [{"grade": "bad", "advice": "clean it", "transceiver": "MT1", "ends": [
+          {"device": "gpu002 mlx5_1", "port": 1, "complaints": [{"text": "many errors"}]}]}],
+          "hints": ["look at leaf-su1-r1"], "window_seconds": {"longest": 300.5}})"));
+  const auto look = app::fabricLook(site_.options(), "");
+  ASSERT_TRUE(look) << look.error().str();
+  const auto summary = site().fabric("");
+  ASSERT_TRUE(summary) << summary.error().str();
+  EXPECT_EQ(toJson(*summary), toJson(app::summaryOf(*look)));
+  const auto faulty = site().fabricCables({"ib", "", true});
+  ASSERT_TRUE(faulty) << faulty.error().str();
+  ASSERT_THAT(*faulty, SizeIs(2));
+  EXPECT_THAT(cli::fabricText(*summary, *faulty),
+              AllOf(HasSubstr("fabric ib: "), HasSubstr("2 faulty"), HasSubstr("plug it in"),
+                    HasSubstr("many errors"), HasSubstr("look at leaf-su1-r1"),
+                    HasSubstr("over 300 s: 1 bad")));
+  const auto all = site().fabricCables({});
+  ASSERT_TRUE(all) << all.error().str();
+  ASSERT_EQ(all->size(), look->view.cables.size());
+  for (std::size_t i = 0; i < all->size(); ++i)
+    EXPECT_EQ(toJson((*all)[i]), toJson(look->view.cables[i]));
+  EXPECT_THAT(*site().fabricCables({"", "gpu001", true}), SizeIs(1));
+  EXPECT_EQ(codeOf(site().fabric("stroage")), ErrorCode::NotFound);
+  EXPECT_EQ(codeOf(site().fabricCables({"stroage"})), ErrorCode::NotFound);
+}
+
+TEST_P(SiteRecordsContract, certificatesAreShownVerifiedAndRevoked) {
+  EXPECT_EQ(codeOf(site().certificate("gpu001")), ErrorCode::NotFound);
+  EXPECT_EQ(codeOf(site().certificate("gpu999")), ErrorCode::NotFound);
+  ASSERT_TRUE(app::overrideCertificate(site_.options(), {"gpu001", "delivery test", 24}));
+  const auto expected = app::certificateOf(site_.options(), "gpu001");
+  ASSERT_TRUE(expected) << expected.error().str();
+  const auto found = site().certificate("gpu001");
+  ASSERT_TRUE(found) << found.error().str();
+  EXPECT_EQ(found->toJson(), expected->toJson());
+  EXPECT_EQ(found->id(), expected->id()) << "what a list of revocations names it by";
+  const auto told = [&](const std::string& node) {
+    std::string out;
+    const auto verdicts = site().verifyCertificates(node);
+    EXPECT_TRUE(verdicts) << verdicts.error().str();
+    for (const auto& each : *verdicts)
+      out += each.node.str() + ": " + (each.valid ? "valid" : each.valid.error().str()) + "\n";
+    return out;
+  };
+  EXPECT_THAT(told(""),
+              AllOf(HasSubstr("gpu001: valid"), HasSubstr("gpu002: "), HasSubstr("login1: ")));
+  EXPECT_EQ(told("gpu001"), "gpu001: valid\n");
+  EXPECT_EQ(codeOf(site().verifyCertificates("gpu999")), ErrorCode::NotFound);
+  EXPECT_EQ(codeOf(site().revokeCertificate("gpu001", "")), ErrorCode::InvalidInput);
+  EXPECT_EQ(codeOf(site().revokeCertificate("gpu999", "stolen")), ErrorCode::NotFound);
+  const auto list = site().revokeCertificate("gpu001", "board replaced");
+  ASSERT_TRUE(list) << list.error().str();
+  EXPECT_EQ(*list, app::revocationListOf(site_.options().state));
+  EXPECT_THAT(told("gpu001"), HasSubstr("revoked"));
+  const auto events = site_.store()->lastEvents(5, nullptr);
+  EXPECT_THAT(events->back().text, AllOf(HasSubstr("board replaced"), HasSubstr("root")));
+}
+
+TEST_P(SiteRecordsContract, machinesThatWereSeenAndWhatIsOddAboutThem) {
+  const auto store = site_.store();
+  ASSERT_TRUE(discovery::updateRegistry(*store, [](auto& registry) -> Result<void> {
+    discovery::Machine known, one, two;
+    known.bmc = "https://10.20.250.1";
+    known.serial = "S-0";
+    known.gpus = {{"H100", "G1"}, {"H100", "G2"}};
+    one.bmc = "https://10.20.250.7";
+    one.serial = two.serial = "S-7";
+    one.macs = {"52:54:00:20:00:77"};
+    two.bmc = "https://10.20.250.8";
+    for (auto* each : {&known, &one, &two}) {
+      each->seen_by = {"redfish"};
+      TRY_OK(registry.note(*each, SystemClock().now()));
+    }
+    return {};
+  }));
+  const auto expected = app::discoveredMachines(site_.options());
+  ASSERT_TRUE(expected) << expected.error().str();
+  const auto found = site().discovered();
+  ASSERT_TRUE(found) << found.error().str();
+  ASSERT_THAT(found->machines, SizeIs(3));
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(toJson(found->machines[i]), toJson(expected->machines[i]));
+  EXPECT_EQ(found->machines[0].node, "gpu001");
+  EXPECT_EQ(found->machines[0].machine.gpuText(), "2× H100");
+  ASSERT_THAT(found->anomalies, SizeIs(1));
+  EXPECT_EQ(found->anomalies[0].what, expected->anomalies[0].what);
+  EXPECT_EQ(found->anomalies[0].what_to_do, expected->anomalies[0].what_to_do);
+}
+
+TEST_P(SiteRecordsContract, theReportOfAnErasure) {
+  EXPECT_EQ(codeOf(site().erasureReport(NodeName("gpu001"))), ErrorCode::NotFound);
+  ASSERT_TRUE(
+      site_.store()->putValue("erase.report.gpu001", R"({"id":"e1","node":"gpu001","disks":[]})"));
+  const auto report = site().erasureReport(NodeName("gpu001"));
+  ASSERT_TRUE(report) << report.error().str();
+  EXPECT_EQ(jsonOrNone(*report, kKeptJson)["id"], "e1");
+}
+
+TEST_P(SiteRecordsContract, recordedBootsComeWholeAndByteForByte) {
+  EXPECT_THAT(*site().recordedBoots(NodeName("gpu001")), IsEmpty());
+  EXPECT_EQ(codeOf(site().recordedBoot(NodeName("gpu001"), std::nullopt)), ErrorCode::NotFound);
+  bmc::BootLogArchive archive{bmc::keptConsoles(site_.options().state), NodeName("gpu001")};
+  auto first = archive.begin(SystemClock().now(), "installation");
+  ASSERT_TRUE(first);
+  ASSERT_TRUE(first->append("first\xff\r\n"));
+  auto second = archive.begin(SystemClock().now(), "power on");
+  ASSERT_TRUE(second);
+  std::string said;  // more than one answer holds
+  for (int line = 0; said.size() < (300u << 10); ++line)
+    said += fmt::format("line {}\x1b[0m\n", line);
+  ASSERT_TRUE(second->append(said));
+  const auto boots = site().recordedBoots(NodeName("gpu001"));
+  ASSERT_TRUE(boots) << boots.error().str();
+  ASSERT_THAT(*boots, SizeIs(2));
+  EXPECT_EQ(boots->front().why, "installation");
+  const auto newest = site().recordedBoot(NodeName("gpu001"), std::nullopt);
+  ASSERT_TRUE(newest) << newest.error().str();
+  EXPECT_EQ(newest->boot.why, "power on");
+  EXPECT_EQ(newest->output, app::recordedBoot(site_.options(), NodeName("gpu001"), {})->output);
+  EXPECT_EQ(newest->output, said);
+  EXPECT_EQ(site().recordedBoot(NodeName("gpu001"), first->number())->output, "first\xff\r\n");
+  EXPECT_EQ(codeOf(site().recordedBoot(NodeName("gpu001"), 77)), ErrorCode::NotFound);
+  EXPECT_EQ(codeOf(site().recordedBoots(NodeName("gpu999"))), ErrorCode::NotFound);
+}
+
+TEST_P(SiteRecordsContract, theEndOfTheLogIsSignedByTheSitesKey) {
+  const auto head = site().auditHead();
+  ASSERT_TRUE(head) << head.error().str();
+  const auto key = app::loadKey(site_.options().state, app::KeyPurpose::Audit);
+  ASSERT_TRUE(key) << key.error().str();
+  EXPECT_EQ(head->key_id, key->id());
+  const auto heads = lifecycle::parseHeads(toText(*head));
+  ASSERT_TRUE(heads);
+  EXPECT_EQ(heads->front(), *head);
+  const auto ends = site_.store()->auditEnds();
+  ASSERT_TRUE(ends);
+  EXPECT_EQ(head->sequence, ends->link);
+  EXPECT_EQ(head->hash, ends->hash);
+}
+
+TEST_P(SiteRecordsContract, aWipeIsPermittedOnce) {
+  const auto granted = site().grantWipe({"gpu[001-002]", "new image", false});
+  ASSERT_TRUE(granted) << granted.error().str();
+  EXPECT_THAT(granted->nodes, ElementsAre(NodeName("gpu001"), NodeName("gpu002")));
+  EXPECT_FALSE(granted->has_storage_sets);
+  EXPECT_THAT(*site_.store()->wipeGrants(), ::testing::Contains(NodeName("gpu002")));
+  EXPECT_EQ(codeOf(site().grantWipe({"gpu999", "new image", false})), ErrorCode::NotFound);
+}
+
+TEST_P(SiteRecordsContract, breakersAreClosedByAPersonsWord) {
+  EXPECT_THAT(*site().acknowledgeBreakers("looked"), IsEmpty());
+  const auto store = site_.store();
+  ASSERT_TRUE(monitor::Breakers(*store).trip(
+      {.pool = "batch", .nodes = {NodeName("gpu001"), NodeName("gpu002")}}, SystemClock().now()));
+  EXPECT_EQ(codeOf(site().acknowledgeBreakers("")), ErrorCode::InvalidInput);
+  const auto closed = site().acknowledgeBreakers("the switch was rebooted");
+  ASSERT_TRUE(closed) << closed.error().str();
+  ASSERT_THAT(*closed, SizeIs(1));
+  EXPECT_EQ(closed->front().pool, "batch");
+  EXPECT_THAT(closed->front().nodes, ElementsAre(NodeName("gpu001"), NodeName("gpu002")));
+  EXPECT_THAT(*site().acknowledgeBreakers("again"), IsEmpty());
+}
+
+TEST_P(SiteRecordsContract, nobodyCarriesRunsOutWhereAServerOnlyAnswers) {
+  const auto watched = client().isWatched();
+  ASSERT_TRUE(watched) << watched.error().str();
+  EXPECT_FALSE(*watched);
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, SiteRecordsContract, ::testing::Values(How::Embedded, How::Http),
+                         nameOf);
+
+class RemoteRecords : public RecordsSite {
+ protected:
+  Result<std::unique_ptr<RemoteSite>> connect(std::string token = {}) {
+    RemoteSiteOptions options;
+    options.socket = site_ / "api.sock";
+    options.token = std::move(token);
+    return RemoteSite::connect(std::move(options));
+  }
+  /// A server of another version that answers `answer` to all but the question who it is.
+  ScriptedServer scripted(std::function<std::string(const std::string&)> answer) {
+    return {site_ / "api.sock", [answer = std::move(answer)](const std::string& head) {
+              return head.starts_with("GET /api/v1/server ")
+                         ? ScriptedServer::json(
+                               200,
+                               R"({"version":"0.0.9","host":"h","state":"/s","inventory":"/i"})")
+                         : answer(head);
+            }};
+  }
+};
+
+TEST_F(RemoteRecords, aRoleThatIsTooSmallIsToldWhichWouldDo) {
+  start();
+  const auto viewer = connect(tokenOf("vera", Role::Viewer));
+  ASSERT_TRUE(viewer) << viewer.error().str();
+  auto& site = (*viewer)->records();
+  EXPECT_TRUE(site.history("", 10));
+  EXPECT_TRUE(site.firmwareUpgrades(""));
+  EXPECT_TRUE(site.images());
+  EXPECT_TRUE(site.fabric(""));
+  EXPECT_TRUE(site.verifyCertificates(""));
+  EXPECT_TRUE(site.discovered());
+  EXPECT_TRUE(site.auditHead());
+  const auto refused = [](const auto& result, const char* role) {
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code(), ErrorCode::Denied) << result.error().str();
+    EXPECT_THAT(result.error().str(), AllOf(HasSubstr("token:vera (viewer)"), HasSubstr(role)));
+  };
+  const auto quiet = [](const std::string&) {};
+  refused(site.revokeCertificate("gpu001", "x"), "admin");
+  refused(site.grantWipe({"gpu001", "x", false}), "admin");
+  refused(site.acknowledgeBreakers("x"), "operator");
+  refused(site.power({.node = NodeName("gpu001")}, quiet), "operator");
+  refused(site.locate(NodeName("gpu001"), true), "operator");
+  refused(site.recordedBoots(NodeName("gpu001")), "operator");
+  RemoteTokens tokens((*viewer)->connection());
+  refused(tokens.list(), "admin");
+  refused(tokens.create({.name = "mine", .role = Role::Admin}), "admin");
+}
+
+TEST_F(RemoteRecords, aScopeShowsItsNodesAndNothingOfTheWholeSite) {
+  start();
+  const auto scoped = connect(tokenOf("ida", Role::Operator, {{}, {"r2"}, ""}));
+  ASSERT_TRUE(scoped) << scoped.error().str();
+  auto& site = (*scoped)->records();
+  const auto paths = site.firmwareUpgrades("");
+  ASSERT_TRUE(paths) << paths.error().str();
+  ASSERT_THAT(*paths, SizeIs(1));
+  EXPECT_EQ(paths->front().node.str(), "gpu003");
+  EXPECT_EQ(site.firmwareUpgrades("gpu001").error().code(), ErrorCode::NotFound);
+  const auto verdicts = site.verifyCertificates("");
+  ASSERT_TRUE(verdicts) << verdicts.error().str();
+  EXPECT_THAT(*verdicts, SizeIs(2));
+  EXPECT_EQ(site.certificate("gpu001").error().code(), ErrorCode::NotFound);
+  for (const auto& code : {site.history("", 10).error().code(), site.images().error().code(),
+                           site.fabric("").error().code(), site.discovered().error().code(),
+                           site.auditHead().error().code()})
+    EXPECT_EQ(code, ErrorCode::Denied);
+}
+
+TEST_F(RemoteRecords, tokensAreMadeListedAndRevokedByAnAdminElsewhere) {
+  start();
+  const auto site = connect();
+  ASSERT_TRUE(site) << site.error().str();
+  RemoteTokens admin((*site)->connection());
+  const auto made = admin.create({.name = "ci",
+                                  .role = Role::Robot,
+                                  .scope = {{"batch"}, {"r1"}, "login1"},
+                                  .hours = 5,
+                                  .owner = "anna"});
+  ASSERT_TRUE(made) << made.error().str();
+  EXPECT_TRUE(made->secret.starts_with(kTokenPrefix));
+  const auto kept = Tokens(*site_.store()).list();
+  ASSERT_TRUE(kept && kept->size() == 1u);
+  const auto listed = admin.list();
+  ASSERT_TRUE(listed) << listed.error().str();
+  ASSERT_THAT(*listed, SizeIs(1));
+  EXPECT_EQ(toJson(listed->front()), toJson(kept->front()));
+  EXPECT_THAT(listed->front().sha256, IsEmpty()) << "what it is stays there";
+  EXPECT_EQ(admin.create({.name = "ci"}).error().code(), ErrorCode::Conflict);
+  const auto revoked = admin.revoke("ci");
+  EXPECT_TRUE(revoked) << revoked.error().str();
+  EXPECT_TRUE(admin.list()->front().revoked);
+  EXPECT_EQ(admin.revoke("nobody").error().code(), ErrorCode::NotFound);
+}
+
+TEST_F(RemoteRecords, aServerWithoutTheRouteIsNamedWithItsVersion) {
+  const auto server = scripted([](const std::string&) {
+    return ScriptedServer::json(
+        404, R"({"code":"unknown-resource","detail":"there is no such resource","status":404})");
+  });
+  const auto site = connect();
+  ASSERT_TRUE(site) << site.error().str();
+  const auto check = [](const auto& result, const std::string& resource) {
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code(), ErrorCode::Unavailable);
+    EXPECT_FALSE(result.error().canRetry());
+    EXPECT_THAT(result.error().str(),
+                AllOf(HasSubstr("muster 0.0.9"), HasSubstr("does not know " + resource),
+                      HasSubstr("upgrade the server")));
+  };
+  check((*site)->records().firmwareUpgrades("gpu001"), "/firmware/plan");
+  check((*site)->records().history("", 5), "/history");
+  check((*site)->records().discovered(), "/discoveries");
+  check((*site)->records().auditHead(), "/audit/head/signed");
+  check((*site)->records().revokeCertificate("gpu001", "x"), "/nodes/gpu001/certificate/revoke");
+}
+
+TEST_F(RemoteRecords, anAnswerThatIsNoneIsNotTakenForEmpty) {
+  for (const auto* body :
+       {R"({"items":7})", R"([])", R"({"items":[{"node":"gpu001"}]})", R"({"items":[null]})",
+        R"({"requests":[{}],"actions":[]})", R"({"line":"muster-audit-head/1 nothing"})", "{}"}) {
+    const auto server =
+        scripted([body](const std::string&) { return ScriptedServer::json(200, body); });
+    const auto site = connect();
+    ASSERT_TRUE(site) << site.error().str();
+    EXPECT_EQ((*site)->records().firmwareUpgrades("").error().code(), ErrorCode::Corrupt) << body;
+    EXPECT_EQ((*site)->records().history("", 5).error().code(), ErrorCode::Corrupt) << body;
+    EXPECT_EQ((*site)->records().fabric("").error().code(), ErrorCode::Corrupt) << body;
+    EXPECT_EQ((*site)->records().certificate("gpu001").error().code(), ErrorCode::Corrupt) << body;
+    EXPECT_EQ((*site)->records().verifyCertificates("").error().code(), ErrorCode::Corrupt) << body;
+    EXPECT_FALSE((*site)->records().auditHead()) << body;
+    EXPECT_FALSE((*site)->records().locate(NodeName("gpu001"), {})) << body;
+    EXPECT_FALSE((*site)->records().recordedBoot(NodeName("gpu001"), {})) << body;
+  }
+}
+
+TEST_F(RemoteRecords, allPagesOfALongListAreRead) {
+  const auto server = scripted([](const std::string& head) {
+    const auto node = [](const std::string& name) {
+      return R"({"node":")" + name + R"(","valid":true,"void_because":""})";
+    };
+    return ScriptedServer::json(
+        200, head.find("cursor=20000") == std::string::npos
+                 ? R"({"items":[)" + node("gpu1") + R"(],"next":"20000","total":2})"
+                 : R"({"items":[)" + node("gpu2") + R"(],"total":2})");
+  });
+  const auto site = connect();
+  ASSERT_TRUE(site) << site.error().str();
+  const auto verdicts = (*site)->records().verifyCertificates("");
+  ASSERT_TRUE(verdicts) << verdicts.error().str();
+  ASSERT_THAT(*verdicts, SizeIs(2));
+  EXPECT_EQ(verdicts->back().node.str(), "gpu2");
+}
+
+TEST_F(RemoteRecords, anOrderWhoseAnswerIsLostIsNotCalledUndone) {
+  const auto server = scripted([](const std::string& head) {
+    return head.starts_with("POST ") ? "HTTP/1.1 200 OK\r\nContent-Le" : "";
+  });
+  const auto site = connect();
+  ASSERT_TRUE(site) << site.error().str();
+  const auto order = (*site)->records().revokeCertificate("gpu001", "stolen");
+  ASSERT_FALSE(order);
+  EXPECT_THAT(order.error().str(), HasSubstr("it may have done what it was asked to"));
+  const auto look = (*site)->records().history("", 5);
+  ASSERT_FALSE(look);
+  EXPECT_THAT(look.error().str(), AllOf(HasSubstr("did not answer"), Not(HasSubstr("may have"))));
+}
+
+class RemotePower : public RemoteRecords {
+ protected:
+  RemotePower() {
+    site_.write("bmc-password", test::EmulatedBmc::kPassword);
+    std::string site(kSite);
+    const std::string bmc = "https://10.20.250.1\"";
+    site.replace(site.find(bmc), bmc.size(), bmc_.url() + "\"");
+    site_.write("cluster.yaml", site);
+  }
+  test::EmulatedBmc bmc_;
+};
+
+TEST_F(RemotePower, isOrderedAndItsOutcomeWaitedFor) {
+  start();
+  const auto site = connect();
+  ASSERT_TRUE(site) << site.error().str();
+  const auto quiet = [](const std::string&) {};
+  app::PowerRequest request{.node = NodeName("gpu001"), .command = app::PowerCommand::On};
+  const auto on = (*site)->records().power(request, quiet);
+  ASSERT_TRUE(on) << on.error().str();
+  ASSERT_TRUE(on->after && *on->after);
+  EXPECT_EQ(**on->after, bmc::PowerState::On);
+  request.command = app::PowerCommand::Off;
+  request.reason = "loose cable";
+  const auto asked = bmc_.requests().size();
+  const auto unsaid = (*site)->records().power(request, quiet);
+  ASSERT_FALSE(unsaid);
+  EXPECT_THAT(unsaid.error().str(),
+              AllOf(HasSubstr("--confirm gpu001"), HasSubstr("Nothing was done")));
+  EXPECT_EQ(bmc_.requests().size(), asked) << "no BMC was asked";
+  EXPECT_TRUE(bmc_.on());
+  request.confirmed = true;
+  const auto off = (*site)->records().power(request, quiet);
+  ASSERT_TRUE(off) << off.error().str();
+  EXPECT_EQ(off->before, bmc::PowerState::On);
+  EXPECT_EQ(**off->after, bmc::PowerState::Off);
+  EXPECT_FALSE(bmc_.on());
+}
+
+/// A port where nobody listens.
+TEST_F(RemoteRecords, aBmcThatDoesNotAnswerIsAnErrorInItsWords) {
+  std::string site(kSite);
+  const std::string bmc = "https://10.20.250.1";
+  site.replace(site.find(bmc), bmc.size(), "https://127.0.0.1:1");
+  site_.write("cluster.yaml", site);
+  start();
+  const auto asked = connect();
+  ASSERT_TRUE(asked) << asked.error().str();
+  const auto led = (*asked)->records().locate(NodeName("gpu001"), true);
+  ASSERT_FALSE(led);
+  EXPECT_EQ(led.error().code(), ErrorCode::Unavailable);
+  EXPECT_THAT(led.error().str(), HasSubstr("127.0.0.1"));
+  const auto on =
+      (*asked)->records().power({.node = NodeName("gpu001")}, [](const std::string&) {});
+  ASSERT_FALSE(on);
+  EXPECT_THAT(on.error().str(), HasSubstr("127.0.0.1"));
+}
+
+}  // namespace
+}  // namespace muster::api
