@@ -4,7 +4,9 @@
 #include "app/fabric/fabric_look.h"
 #include "app/firmware/firmware_baselines.h"
 #include "app/images.h"
+#include "app/nodes/bmc_credentials.h"
 #include "app/nodes/bmc_power.h"
+#include "app/nodes/bmc_trust.h"
 #include "app/nodes/console.h"
 #include "app/nodes/discovery.h"
 #include "app/nodes/erase.h"
@@ -49,6 +51,18 @@ Result<std::vector<CertificateVerdict>> EmbeddedRecords::verifyCertificates(
 }
 
 Result<Discovered> EmbeddedRecords::discovered() { return discoveredMachines(options_); }
+
+Result<std::vector<BmcIdentity>> EmbeddedRecords::bmcIdentities(const std::string& nodes) {
+  return app::bmcIdentities(options_, nodes);
+}
+
+Result<std::vector<NodeName>> EmbeddedRecords::resetBmcTrust(const std::string& nodes) {
+  return app::resetBmcTrust(options_, nodes);
+}
+
+Result<std::vector<NodeName>> EmbeddedRecords::resetBmcAuth(const std::string& nodes) {
+  return app::resetBmcAuth(options_, nodes);
+}
 
 Result<std::string> EmbeddedRecords::erasureReport(const NodeName& node) {
   return app::erasureReport(options_, node);
