@@ -194,7 +194,8 @@ Result<validate::Certificate> certificateFrom(json source) {
   if (!source.is_object()) return fail(ErrorCode::Corrupt, "the server answers no certificate");
   source.erase("valid");
   source.erase("void_because");
-  auto made = validate::Certificate::fromJson(jsonText(source));
+  // In the form in which it is signed.
+  auto made = validate::Certificate::fromJson(jsonText(source, 2) + "\n");
   if (!made) return fail(unreadable(made.error()));
   return made;
 }

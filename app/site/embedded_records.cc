@@ -14,7 +14,9 @@
 #include "app/nodes/wipe.h"
 #include "app/records/audit.h"
 #include "app/records/records.h"
+#include "app/site/effective_cluster.h"
 #include "app/validation/certificates.h"
+#include "inventory/model/cluster.h"
 #include "monitor/eviction.h"
 
 namespace muster::app {
@@ -69,7 +71,12 @@ Result<std::string> EmbeddedRecords::erasureReport(const NodeName& node) {
 }
 
 Result<std::vector<bmc::KeptBoot>> EmbeddedRecords::recordedBoots(const NodeName& node) {
-  return app::recordedBoots(options_, node);
+  TRY(boots, app::recordedBoots(options_, node));
+  if (!boots.empty()) return std::move(boots);
+  const auto live = effectiveCluster(options_);  // a mistyped name has no boots, too
+  if (live && !(*live)->cluster().findNode(node))
+    return fail(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", node.str()));
+  return std::move(boots);
 }
 
 Result<RecordedBoot> EmbeddedRecords::recordedBoot(const NodeName& node,

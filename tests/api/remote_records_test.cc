@@ -563,6 +563,10 @@ TEST_F(RemotePower, isOrderedAndItsOutcomeWaitedFor) {
   EXPECT_EQ(bmc_.requests().size(), asked) << "no BMC was asked";
   EXPECT_TRUE(bmc_.on());
   request.confirmed = true;
+  const auto in_pool = (*site)->records().power(request, quiet);
+  ASSERT_FALSE(in_pool);
+  EXPECT_THAT(in_pool.error().str(), HasSubstr("it may be running jobs"));
+  request.force = true;
   const auto off = (*site)->records().power(request, quiet);
   ASSERT_TRUE(off) << off.error().str();
   EXPECT_EQ(off->before, bmc::PowerState::On);
