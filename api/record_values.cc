@@ -6,6 +6,7 @@
 #include "app/fabric/fabric_look.h"
 #include "app/firmware/firmware_baselines.h"
 #include "app/images.h"
+#include "app/nodes/bmc_credentials.h"
 #include "app/nodes/discovery.h"
 #include "app/site/site_records.h"
 #include "app/validation/certificates.h"
@@ -81,12 +82,20 @@ Result<app::FabricCounters> countersFrom(const json& source) {
   return read.as(std::move(out));
 }
 
+/// The value that is called so.
+template <class Enum, class Name>
+std::optional<Enum> oneOf(const std::string& text, std::initializer_list<Enum> all, Name name) {
+  for (const auto each : all)
+    if (name(each) == text) return each;
+  return std::nullopt;
+}
+
 std::optional<app::CableState> parseCableState(const std::string& text) {
   using app::CableState;
-  for (const auto state :
-       {CableState::NotSeen, CableState::AsDeclared, CableState::Deviates, CableState::Excused})
-    if (wordOf(state) == text) return state;
-  return std::nullopt;
+  return oneOf(
+      text,
+      {CableState::NotSeen, CableState::AsDeclared, CableState::Deviates, CableState::Excused},
+      [](CableState state) { return wordOf(state); });
 }
 
 Result<app::CableFault> faultFrom(const json& source) {
@@ -185,7 +194,8 @@ Result<validate::Certificate> certificateFrom(json source) {
   if (!source.is_object()) return fail(ErrorCode::Corrupt, "the server answers no certificate");
   source.erase("valid");
   source.erase("void_because");
-  auto made = validate::Certificate::fromJson(jsonText(source));
+  // In the form in which it is signed.
+  auto made = validate::Certificate::fromJson(jsonText(source, 2) + "\n");
   if (!made) return fail(unreadable(made.error()));
   return made;
 }
@@ -213,6 +223,30 @@ Result<discovery::Anomaly> anomalyFrom(const json& source) {
   Members read(source, "finding");
   return read.as(
       discovery::Anomaly{read.text("what"), read.text("where"), read.text("what_to_do")});
+}
+
+Result<app::BmcIdentity> bmcIdentityFrom(const json& source) {
+  Members read(source, "bmc");
+  app::BmcIdentity out;
+  out.node = NodeName(read.text("node"));
+  out.url = read.text("bmc");
+  out.memory.pin = read.text("pin");
+  out.memory.trust = read.word("trust", [](const std::string& text) {
+    using bmc::BmcTrustBy;
+    return oneOf(text,
+                 {BmcTrustBy::Pin, BmcTrustBy::Ca, BmcTrustBy::FirstContact, BmcTrustBy::Nothing},
+                 [](BmcTrustBy trust) { return app::toString(trust); });
+  });
+  out.memory.inventory_is_behind = read.flag("inventory_is_behind");
+  out.memory.password_refused = read.flag("password_refused");
+  out.rotates = read.field("rotation", kMayBeAbsent) != nullptr;
+  if (out.rotates)
+    out.memory.rotation = read.word("rotation", [](const std::string& text) {
+      using bmc::Rotation;
+      return oneOf(text, {Rotation::None, Rotation::Interrupted, Rotation::Done},
+                   [](Rotation rotation) { return app::wordOf(rotation); });
+    });
+  return read.as(std::move(out));
 }
 
 Result<bmc::KeptBoot> keptBootFrom(const json& source) {

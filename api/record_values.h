@@ -8,6 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 namespace muster::app {
+struct BmcIdentity;
 struct CertificateVerdict;
 struct ClosedBreaker;
 struct DiscoveredMachine;
@@ -45,6 +46,7 @@ Result<validate::Certificate> certificateFrom(nlohmann::json json);
 Result<app::CertificateVerdict> certificateVerdictFrom(const nlohmann::json& json);
 Result<app::DiscoveredMachine> discoveredMachineFrom(const nlohmann::json& json);
 Result<discovery::Anomaly> anomalyFrom(const nlohmann::json& json);
+Result<app::BmcIdentity> bmcIdentityFrom(const nlohmann::json& json);
 Result<bmc::KeptBoot> keptBootFrom(const nlohmann::json& json);
 Result<app::ClosedBreaker> closedBreakerFrom(const nlohmann::json& json);
 /// Without the hash; `principal` says no more than that it is a login.

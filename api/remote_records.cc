@@ -7,6 +7,7 @@
 #include "app/fabric/fabric_look.h"
 #include "app/firmware/firmware_baselines.h"
 #include "app/images.h"
+#include "app/nodes/bmc_credentials.h"
 #include "app/nodes/bmc_power.h"
 #include "app/nodes/console.h"
 #include "app/nodes/discovery.h"
@@ -112,6 +113,28 @@ Result<app::Discovered> RemoteRecords::discovered() {
   TRY(odd, server_.list("/discoveries/findings", {}));
   TRY(anomalies, madeOf(odd, anomalyFrom));
   return app::Discovered{std::move(machines), std::move(anomalies)};
+}
+
+Result<std::vector<app::BmcIdentity>> RemoteRecords::bmcIdentities(const std::string& nodes) {
+  TRY(items, server_.list("/bmcs", {{"nodes", nodes}}));
+  return madeOf(items, bmcIdentityFrom);
+}
+
+Result<std::vector<NodeName>> RemoteRecords::reset(const std::string& what,
+                                                   const std::string& nodes) {
+  TRY(answer, server_.post("/bmcs/" + what + "/reset", {{"nodes", nodes}}));
+  TRY(items, itemsOf(answer));
+  std::vector<NodeName> out;
+  for (const auto& item : *items) out.emplace_back(textOf(item, "node"));
+  return out;
+}
+
+Result<std::vector<NodeName>> RemoteRecords::resetBmcTrust(const std::string& nodes) {
+  return reset("trust", nodes);
+}
+
+Result<std::vector<NodeName>> RemoteRecords::resetBmcAuth(const std::string& nodes) {
+  return reset("auth", nodes);
 }
 
 Result<std::string> RemoteRecords::erasureReport(const NodeName& node) {

@@ -23,12 +23,15 @@ class RemoteRecords final : public app::SiteRecords {
   Result<validate::Certificate> certificate(const std::string& node) override;
   Result<std::vector<app::CertificateVerdict>> verifyCertificates(const std::string& node) override;
   Result<app::Discovered> discovered() override;
+  Result<std::vector<app::BmcIdentity>> bmcIdentities(const std::string& nodes) override;
   Result<std::string> erasureReport(const NodeName& node) override;
   Result<std::vector<bmc::KeptBoot>> recordedBoots(const NodeName& node) override;
   Result<app::RecordedBoot> recordedBoot(const NodeName& node, std::optional<int> number) override;
   Result<lifecycle::AuditHead> auditHead() override;
   Result<std::filesystem::path> revokeCertificate(const std::string& node,
                                                   const std::string& reason) override;
+  Result<std::vector<NodeName>> resetBmcTrust(const std::string& nodes) override;
+  Result<std::vector<NodeName>> resetBmcAuth(const std::string& nodes) override;
   Result<app::WipeGrant> grantWipe(const app::WipeRequest& request) override;
   Result<std::vector<app::ClosedBreaker>> acknowledgeBreakers(const std::string& reason) override;
   Result<app::PowerResult> power(const app::PowerRequest& request,
@@ -36,6 +39,7 @@ class RemoteRecords final : public app::SiteRecords {
   Result<bool> locate(const NodeName& node, std::optional<bool> on) override;
 
  private:
+  Result<std::vector<NodeName>> reset(const std::string& what, const std::string& nodes);
   /// What the resource says once the BMC that an order has asked has answered. Errors: Timeout
   Result<nlohmann::json> onceBmcAnswered(const std::string& resource, nlohmann::json answer);
 

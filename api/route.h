@@ -107,6 +107,7 @@ void addClientRoutes(std::vector<ApiRoute>& routes);
 void addNodeRoutes(std::vector<ApiRoute>& routes);
 void addGroupRoutes(std::vector<ApiRoute>& routes);
 void addRecordRoutes(std::vector<ApiRoute>& routes);
+void addBmcRoutes(std::vector<ApiRoute>& routes);
 void addJournalRoutes(std::vector<ApiRoute>& routes);
 void addCertificateRoutes(std::vector<ApiRoute>& routes);
 void addOrderRoutes(std::vector<ApiRoute>& routes);

@@ -515,6 +515,14 @@ json makeSchemas() {
   out["Discovery"] = object(
       {{"known_as", kText}, {"state", words({"node", "approved", "unknown"})}, {"bmc", kText}});
   out["Discovery"]["additionalProperties"] = true;
+  out["Bmc"] = object({{"node", kText},
+                       {"bmc", kText},
+                       {"pin", kText},
+                       {"trust", words({"bmc_pin", "bmc_ca", "first-contact", "nothing"})},
+                       {"inventory_is_behind", kFlag},
+                       {"password_refused", kFlag},
+                       {"rotation", words({"none", "interrupted", "done"}), kOptional}});
+  out["NodeName"] = object({{"node", kText}});
   out["DiscoveryFinding"] = object({{"what", kText}, {"where", kText}, {"what_to_do", kText}});
   out["Quarantine"] = object(
       {{"node", kText}, {"since", kTime}, {"by", kText}, {"reason", kText}, {"evidence", kAny}});

@@ -175,6 +175,7 @@ std::vector<ApiRoute> apiRoutes() {
   addSiteRoutes(out);
   addClientRoutes(out);
   addNodeRoutes(out);
+  addBmcRoutes(out);
   addJournalRoutes(out);
   addCertificateRoutes(out);
   addGroupRoutes(out);

@@ -105,9 +105,47 @@ Result<std::vector<BmcIdentity>> bmcIdentities(const Options& options, const std
     if (!selected.empty() &&
         std::find(selected.begin(), selected.end(), node.name) == selected.end())
       continue;
-    TRY(memory, bmc::remembered(cluster, *store, node.name));
-    out.push_back({node.name, node.bmc.url, std::move(memory), hasNextPassword(cluster, node)});
+    TRY(identity, bmcIdentity(cluster, *store, node));
+    out.push_back(std::move(identity));
   }
+  return out;
+}
+
+Result<BmcIdentity> bmcIdentity(const inventory::Cluster& cluster, lifecycle::Store& store,
+                                const inventory::Node& node) {
+  TRY(memory, bmc::remembered(cluster, store, node.name));
+  return BmcIdentity{node.name, node.bmc.url, std::move(memory), hasNextPassword(cluster, node)};
+}
+
+std::string_view wordOf(bmc::Rotation rotation) {
+  return rotation == bmc::Rotation::Done          ? "done"
+         : rotation == bmc::Rotation::Interrupted ? "interrupted"
+                                                  : "none";
+}
+
+std::string_view toString(bmc::BmcTrustBy trust) {
+  switch (trust) {
+    case bmc::BmcTrustBy::Pin:
+      return "bmc_pin";
+    case bmc::BmcTrustBy::Ca:
+      return "bmc_ca";
+    case bmc::BmcTrustBy::FirstContact:
+      return "first-contact";
+    case bmc::BmcTrustBy::Nothing:
+      return "nothing";
+  }
+  return "nothing";
+}
+
+nlohmann::json toJson(const BmcIdentity& identity) {
+  const auto& memory = identity.memory;
+  nlohmann::json out = {{"node", identity.node.str()},
+                        {"bmc", identity.url},
+                        {"pin", memory.pin},
+                        {"trust", toString(memory.trust)},
+                        {"inventory_is_behind", memory.inventory_is_behind},
+                        {"password_refused", memory.password_refused}};
+  if (identity.rotates) out["rotation"] = wordOf(memory.rotation);
   return out;
 }
 

@@ -21,6 +21,13 @@ struct BmcIdentity {
 };
 /// From the store; no BMC is asked. `nodes`: hostlist; empty: all.
 Result<std::vector<BmcIdentity>> bmcIdentities(const Options& options, const std::string& nodes);
+/// The same of an inventory and a store that are open.
+Result<BmcIdentity> bmcIdentity(const inventory::Cluster& cluster, lifecycle::Store& store,
+                                const inventory::Node& node);
+/// As `bmc show --json` prints it.
+nlohmann::json toJson(const BmcIdentity& identity);
+std::string_view toString(bmc::BmcTrustBy trust);  ///< "bmc_pin"
+std::string_view wordOf(bmc::Rotation rotation);   ///< none, interrupted, done
 
 /// How a change of many BMCs ended: one first, then some at a time, until several have failed.
 struct BmcChangeReport {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/nodes/bmc_trust.h"
 
+#include "app/site/actor.h"
 #include "app/site/effective_cluster.h"
 #include "bmc/bmc.h"
 #include "gateway/attestor.h"
@@ -13,13 +14,18 @@ namespace {
 
 using Change = Result<void> (*)(lifecycle::Store&, const NodeName&);
 
+/// `what`: for the log, "has the certificate of its BMC pinned anew".
 Result<std::vector<NodeName>> changeEach(const Options& options, const std::string& nodes,
-                                         Change change) {
+                                         Change change, std::string_view what) {
   TRY(cluster, loadCluster(options));
   auto selected = selectedNodes(cluster, nodes);
   if (!selected) return fail(Error(selected.error()).within("nothing was changed"));
   TRY(store, openStoreForWriting(options));
-  for (const auto& node : *selected) TRY_OK(change(*store, node));
+  for (const auto& node : *selected) {
+    TRY_OK(change(*store, node));
+    TRY_OK(
+        addNote(*store, lifecycle::Subject(node), fmt::format("{} {}", actorText(options), what)));
+  }
   return std::move(*selected);
 }
 
@@ -40,23 +46,28 @@ Result<void> revoke(lifecycle::Store& store, const NodeName& node) {
 }  // namespace
 
 Result<std::vector<NodeName>> resetBmcTrust(const Options& options, const std::string& nodes) {
-  return changeEach(options, nodes, bmc::forgetPin);
+  return changeEach(
+      options, nodes, bmc::forgetPin,
+      "lets the certificate and the SSH host key that its BMC presents next be pinned");
 }
 
 Result<std::vector<NodeName>> resetBmcAuth(const Options& options, const std::string& nodes) {
-  return changeEach(options, nodes, bmc::forgetRefusal);
+  return changeEach(options, nodes, bmc::forgetRefusal,
+                    "lets its BMC's refused password be tried once more");
 }
 
 Result<std::vector<NodeName>> forgetTpm(const Options& options, const std::string& nodes) {
-  return changeEach(options, nodes, gateway::forgetTpm);
+  return changeEach(options, nodes, gateway::forgetTpm,
+                    "lets the TPM that proves itself next be its own");
 }
 
 Result<std::vector<NodeName>> forgetAgentKey(const Options& options, const std::string& nodes) {
-  return changeEach(options, nodes, gateway::forgetKeys);
+  return changeEach(options, nodes, gateway::forgetKeys,
+                    "lets the key that its agent presents next be its own");
 }
 
 Result<std::vector<NodeName>> revokeAgentKeys(const Options& options, const std::string& nodes) {
-  return changeEach(options, nodes, revoke);
+  return changeEach(options, nodes, revoke, "has the keys of its agent revoked");
 }
 
 Result<void> approveAgentKey(const Options& options, const NodeName& node,

@@ -4,7 +4,9 @@
 #include "app/fabric/fabric_look.h"
 #include "app/firmware/firmware_baselines.h"
 #include "app/images.h"
+#include "app/nodes/bmc_credentials.h"
 #include "app/nodes/bmc_power.h"
+#include "app/nodes/bmc_trust.h"
 #include "app/nodes/console.h"
 #include "app/nodes/discovery.h"
 #include "app/nodes/erase.h"
@@ -12,7 +14,9 @@
 #include "app/nodes/wipe.h"
 #include "app/records/audit.h"
 #include "app/records/records.h"
+#include "app/site/effective_cluster.h"
 #include "app/validation/certificates.h"
+#include "inventory/model/cluster.h"
 #include "monitor/eviction.h"
 
 namespace muster::app {
@@ -50,12 +54,29 @@ Result<std::vector<CertificateVerdict>> EmbeddedRecords::verifyCertificates(
 
 Result<Discovered> EmbeddedRecords::discovered() { return discoveredMachines(options_); }
 
+Result<std::vector<BmcIdentity>> EmbeddedRecords::bmcIdentities(const std::string& nodes) {
+  return app::bmcIdentities(options_, nodes);
+}
+
+Result<std::vector<NodeName>> EmbeddedRecords::resetBmcTrust(const std::string& nodes) {
+  return app::resetBmcTrust(options_, nodes);
+}
+
+Result<std::vector<NodeName>> EmbeddedRecords::resetBmcAuth(const std::string& nodes) {
+  return app::resetBmcAuth(options_, nodes);
+}
+
 Result<std::string> EmbeddedRecords::erasureReport(const NodeName& node) {
   return app::erasureReport(options_, node);
 }
 
 Result<std::vector<bmc::KeptBoot>> EmbeddedRecords::recordedBoots(const NodeName& node) {
-  return app::recordedBoots(options_, node);
+  TRY(boots, app::recordedBoots(options_, node));
+  if (!boots.empty()) return std::move(boots);
+  const auto live = effectiveCluster(options_);  // a mistyped name has no boots, too
+  if (live && !(*live)->cluster().findNode(node))
+    return fail(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", node.str()));
+  return std::move(boots);
 }
 
 Result<RecordedBoot> EmbeddedRecords::recordedBoot(const NodeName& node,

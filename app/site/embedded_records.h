@@ -19,12 +19,15 @@ class EmbeddedRecords final : public SiteRecords {
   Result<validate::Certificate> certificate(const std::string& node) override;
   Result<std::vector<CertificateVerdict>> verifyCertificates(const std::string& node) override;
   Result<Discovered> discovered() override;
+  Result<std::vector<BmcIdentity>> bmcIdentities(const std::string& nodes) override;
   Result<std::string> erasureReport(const NodeName& node) override;
   Result<std::vector<bmc::KeptBoot>> recordedBoots(const NodeName& node) override;
   Result<RecordedBoot> recordedBoot(const NodeName& node, std::optional<int> number) override;
   Result<lifecycle::AuditHead> auditHead() override;
   Result<std::filesystem::path> revokeCertificate(const std::string& node,
                                                   const std::string& reason) override;
+  Result<std::vector<NodeName>> resetBmcTrust(const std::string& nodes) override;
+  Result<std::vector<NodeName>> resetBmcAuth(const std::string& nodes) override;
   Result<WipeGrant> grantWipe(const WipeRequest& request) override;
   Result<std::vector<ClosedBreaker>> acknowledgeBreakers(const std::string& reason) override;
   Result<PowerResult> power(const PowerRequest& request,

@@ -27,6 +27,7 @@ struct Certificate;
 
 namespace muster::app {
 
+struct BmcIdentity;
 struct CertificateVerdict;
 struct Discovered;
 struct FabricCable;
@@ -62,6 +63,8 @@ class SiteRecords {
   /// `node`: empty: all.
   virtual Result<std::vector<CertificateVerdict>> verifyCertificates(const std::string& node) = 0;
   virtual Result<Discovered> discovered() = 0;
+  /// What is known of BMCs; none is asked. `nodes`: empty: all.
+  virtual Result<std::vector<BmcIdentity>> bmcIdentities(const std::string& nodes) = 0;
   /// JSON. Errors: NotFound (it was never erased)
   virtual Result<std::string> erasureReport(const NodeName& node) = 0;
   virtual Result<std::vector<bmc::KeptBoot>> recordedBoots(const NodeName& node) = 0;
@@ -75,6 +78,10 @@ class SiteRecords {
   /// Answers where the signed list lies on the host of the site.
   virtual Result<std::filesystem::path> revokeCertificate(const std::string& node,
                                                           const std::string& reason) = 0;
+  /// As resetBmcTrust.
+  virtual Result<std::vector<NodeName>> resetBmcTrust(const std::string& nodes) = 0;
+  /// As resetBmcAuth.
+  virtual Result<std::vector<NodeName>> resetBmcAuth(const std::string& nodes) = 0;
   virtual Result<WipeGrant> grantWipe(const WipeRequest& request) = 0;
   virtual Result<std::vector<ClosedBreaker>> acknowledgeBreakers(const std::string& reason) = 0;
   /// As powerNode. Errors of a server also InvalidInput (a disruptive command that is not

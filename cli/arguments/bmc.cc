@@ -83,20 +83,24 @@ void addCredentials(CLI::App& group, Invocation& call) {
   }
 }
 
-void addNodesCommand(CLI::App& group, const char* name, const char* help, Invocation& call,
-                     int (*run)(const app::Options&, const NodesArgs&)) {
+CLI::App& addNodesCommand(CLI::App& group, const char* name, const char* help, Invocation& call,
+                          int (*run)(const app::Options&, const NodesArgs&)) {
   auto [command, args] = addCommand(group, name, help, call, run);
   command.add_option("nodes", args.nodes, "Hostlist")->required();
+  return command;
 }
 
 void addIdentities(CLI::App& group, Invocation& call) {
-  addNodesCommand(addGroup(group, "trust", "The BMC's certificate and SSH host key"), "reset",
-                  "After the BMC or its certificate was replaced: pin the certificate and the SSH "
-                  "host key that it presents next",
-                  call, bmcTrustReset);
-  addNodesCommand(addGroup(group, "auth", "muster's login at the BMC"), "reset",
-                  "After the BMC's account was repaired: try the refused password once more", call,
-                  bmcAuthReset);
+  auto& trust = addNodesCommand(
+      addGroup(group, "trust", "The BMC's certificate and SSH host key"), "reset",
+      "After the BMC or its certificate was replaced: pin the certificate and the SSH "
+      "host key that it presents next",
+      call, bmcTrustReset);
+  auto& auth =
+      addNodesCommand(addGroup(group, "auth", "muster's login at the BMC"), "reset",
+                      "After the BMC's account was repaired: try the refused password once more",
+                      call, bmcAuthReset);
+  for (auto* command : {&trust, &auth}) asksServer(*command, call);
   refuseOldCommand(group, "forget-pin", "muster bmc trust reset");
   refuseOldCommand(group, "forget-refusal", "muster bmc auth reset");
   addNodesCommand(group, "forget-tpm",
@@ -131,6 +135,7 @@ void addBmcCommands(CLI::App& app, Invocation& call) {
                                  "changes; no BMC is asked",
                                  call, bmcShow);
   show.add_option("--nodes", args.nodes, "Only these nodes (hostlist)");
+  asksServer(show, call);
   addPowerAndBoot(group, call);
   addCredentials(group, call);
   addIdentities(group, call);

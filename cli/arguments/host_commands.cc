@@ -11,7 +11,7 @@ using enum Place;
 constexpr std::string_view kInventoryFiles = "it reads the inventory's files";
 constexpr std::string_view kKeys = "the site's keys do not leave its host";
 constexpr std::string_view kIdentity =
-    "whom a BMC, a TPM or an agent is believed to be is decided on the site's host";
+    "whom a TPM or an agent is believed to be is decided on the site's host";
 constexpr std::string_view kBmcSettings = "it asks the BMC from the site's host";
 constexpr std::string_view kFabric = "it works with the fabric, or with files, from a host on it";
 constexpr std::string_view kImageFiles = "it works with files of the site's image cache";
@@ -28,7 +28,6 @@ const std::vector<HostCommand>& hostCommands() {
       {"audit verify", SiteHost, "it reads the whole log of the store, or an archive"},
       {"backup", SiteHost, "it holds the site's keys and secrets, which do not leave its host"},
       {"bmc approve-key", SiteHost, kIdentity},
-      {"bmc auth", SiteHost, kIdentity},
       {"bmc boot", SiteHost, kBmcSettings},
       {"bmc boot-order", SiteHost, kBmcSettings},
       {"bmc certificate", SiteHost, "the site's authority signs on the site's host"},
@@ -37,8 +36,6 @@ const std::vector<HostCommand>& hostCommands() {
       {"bmc media", SiteHost, kBmcSettings},
       {"bmc revoke-key", SiteHost, kIdentity},
       {"bmc rotate", SiteHost, "the BMCs' passwords are files of the site's host"},
-      {"bmc show", SiteHost, "what is pinned of BMCs is shown on the site's host"},
-      {"bmc trust", SiteHost, kIdentity},
       {"cert export", SiteHost, "it writes a folder of the site's host"},
       {"cert override", SiteHost, "certificates.may_override names users of the site's host"},
       {"completion", AnyHost, "it prints words of this program"},

@@ -2,6 +2,8 @@
 // bmc trust reset, auth reset, forget-tpm, forget-key, approve-key, revoke-key.
 #include "cli/commands/bmc.h"
 #include "app/nodes/bmc_trust.h"
+#include "app/site/site_records.h"
+#include "cli/commands/asked_site.h"
 
 #include <iostream>
 
@@ -17,12 +19,17 @@ int print(const Result<std::vector<NodeName>>& changed, const std::string& done)
 }  // namespace
 
 int bmcTrustReset(const app::Options& options, const NodesArgs& args) {
-  return print(app::resetBmcTrust(options, args.nodes),
+  const auto site = orderedSite(options);
+  if (!site) return report(site.error());
+  return print((*site)->records().resetBmcTrust(args.nodes),
                "the certificate and the SSH host key that its BMC presents next are pinned");
 }
 
 int bmcAuthReset(const app::Options& options, const NodesArgs& args) {
-  return print(app::resetBmcAuth(options, args.nodes), "its BMC's password is tried once more");
+  const auto site = orderedSite(options);
+  if (!site) return report(site.error());
+  return print((*site)->records().resetBmcAuth(args.nodes),
+               "its BMC's password is tried once more");
 }
 
 int bmcForgetTpm(const app::Options& options, const NodesArgs& args) {

@@ -2,7 +2,9 @@
 // bmc show, rotate, certificate.
 #include "app/nodes/bmc_credentials.h"
 
+#include "app/site/site_records.h"
 #include "base/json_output.h"
+#include "cli/commands/asked_site.h"
 #include "cli/commands/bmc.h"
 
 #include <nlohmann/json.hpp>
@@ -17,26 +19,6 @@ std::string_view word(bmc::Rotation rotation) {
          : rotation == bmc::Rotation::Interrupted
              ? "was being changed: `muster bmc rotate` finds out and ends it"
              : "has the old password";
-}
-
-std::string_view jsonWord(bmc::Rotation rotation) {
-  return rotation == bmc::Rotation::Done          ? "done"
-         : rotation == bmc::Rotation::Interrupted ? "interrupted"
-                                                  : "none";
-}
-
-std::string_view word(bmc::BmcTrustBy trust) {
-  switch (trust) {
-    case bmc::BmcTrustBy::Pin:
-      return "bmc_pin";
-    case bmc::BmcTrustBy::Ca:
-      return "bmc_ca";
-    case bmc::BmcTrustBy::FirstContact:
-      return "first-contact";
-    case bmc::BmcTrustBy::Nothing:
-      return "nothing";
-  }
-  return "nothing";
 }
 
 std::string certificateText(const bmc::BmcTrustState& memory) {
@@ -100,18 +82,14 @@ int showSigners(const app::Options& options, const BmcChangeArgs& args) {
 }  // namespace
 
 int bmcShow(const app::Options& options, const NodesArgs& args) {
-  const auto identities = app::bmcIdentities(options, args.nodes);
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto identities = (*site)->records().bmcIdentities(args.nodes);
   if (!identities) return report(identities.error());
   auto out = nlohmann::json::array();
   for (const auto& each : *identities) {
     const auto& memory = each.memory;
-    out.push_back({{"node", each.node.str()},
-                   {"bmc", each.url},
-                   {"pin", memory.pin},
-                   {"trust", word(memory.trust)},
-                   {"inventory_is_behind", memory.inventory_is_behind},
-                   {"password_refused", memory.password_refused}});
-    if (each.rotates) out.back()["rotation"] = jsonWord(memory.rotation);
+    out.push_back(toJson(each));
     if (!options.json)
       std::cout << fmt::format("{:<12} {}  {}{}{}\n", each.node.str(), each.url,
                                certificateText(memory),

@@ -7,6 +7,7 @@
 #include "app/fabric/fabric_look.h"
 #include "app/firmware/firmware_baselines.h"
 #include "app/images.h"
+#include "app/nodes/bmc_credentials.h"
 #include "app/nodes/bmc_power.h"
 #include "app/nodes/console.h"
 #include "app/nodes/discovery.h"
@@ -259,6 +260,25 @@ TEST_P(SiteRecordsContract, machinesThatWereSeenAndWhatIsOddAboutThem) {
   EXPECT_EQ(found->anomalies[0].what_to_do, expected->anomalies[0].what_to_do);
 }
 
+TEST_P(SiteRecordsContract, whatIsKnownOfBmcsAndAPersonsWordAboutThem) {
+  const auto store = site_.store();
+  const auto expected = app::bmcIdentities(site_.options(), "");
+  ASSERT_TRUE(expected) << expected.error().str();
+  const auto all = site().bmcIdentities("");
+  ASSERT_TRUE(all) << all.error().str();
+  ASSERT_THAT(*all, SizeIs(4));
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(toJson((*all)[i]), toJson((*expected)[i]));
+  EXPECT_THAT(*site().bmcIdentities("gpu[001-002]"), SizeIs(2));
+  EXPECT_EQ(codeOf(site().bmcIdentities("gpu999")), ErrorCode::NotFound);
+  const auto changed = site().resetBmcAuth("gpu[001-002]");
+  ASSERT_TRUE(changed) << changed.error().str();
+  EXPECT_THAT(*changed, ElementsAre(NodeName("gpu001"), NodeName("gpu002")));
+  EXPECT_THAT(site_.store()->lastEvents(1, nullptr)->back().text,
+              AllOf(HasSubstr("root"), HasSubstr("tried once more")));
+  EXPECT_EQ(codeOf(site().resetBmcTrust("gpu999")), ErrorCode::NotFound);
+  EXPECT_THAT(*site().resetBmcTrust("gpu001"), SizeIs(1));
+}
+
 TEST_P(SiteRecordsContract, theReportOfAnErasure) {
   EXPECT_EQ(codeOf(site().erasureReport(NodeName("gpu001"))), ErrorCode::NotFound);
   ASSERT_TRUE(
@@ -381,6 +401,7 @@ TEST_F(RemoteRecords, aRoleThatIsTooSmallIsToldWhichWouldDo) {
   };
   const auto quiet = [](const std::string&) {};
   refused(site.revokeCertificate("gpu001", "x"), "admin");
+  refused(site.resetBmcTrust("gpu001"), "admin");
   refused(site.grantWipe({"gpu001", "x", false}), "admin");
   refused(site.acknowledgeBreakers("x"), "operator");
   refused(site.power({.node = NodeName("gpu001")}, quiet), "operator");
@@ -542,6 +563,10 @@ TEST_F(RemotePower, isOrderedAndItsOutcomeWaitedFor) {
   EXPECT_EQ(bmc_.requests().size(), asked) << "no BMC was asked";
   EXPECT_TRUE(bmc_.on());
   request.confirmed = true;
+  const auto in_pool = (*site)->records().power(request, quiet);
+  ASSERT_FALSE(in_pool);
+  EXPECT_THAT(in_pool.error().str(), HasSubstr("it may be running jobs"));
+  request.force = true;
   const auto off = (*site)->records().power(request, quiet);
   ASSERT_TRUE(off) << off.error().str();
   EXPECT_EQ(off->before, bmc::PowerState::On);

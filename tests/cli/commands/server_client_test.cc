@@ -147,6 +147,8 @@ TEST_F(ServerClients, aCommandAsksTheServerThatRunsAndDoesWithoutOne) {
                                                 {"console", "gpu001", "--list"},
                                                 {"console", "gpu001", "--last"},
                                                 {"erase", "gpu001", "--report"},
+                                                {"bmc", "show"},
+                                                {"bmc", "show", "--json"},
                                                 {"fabric", "show"}}) {
     const auto asked = muster(words);
     auto without = words;
@@ -298,7 +300,7 @@ TEST_F(ServerClients, whatAsksNoServerRefusesToBeSentToOne) {
                                                 {"backup", "site.backup"},
                                                 {"discover", "scan"},
                                                 {"inventory", "check"},
-                                                {"bmc", "auth", "reset", "gpu001"}}) {
+                                                {"bmc", "forget-tpm", "gpu001"}}) {
     auto named = words;
     named.insert(named.begin(), {"--server", "https://ctl1:9443"});
     const auto refused = muster(named);
