@@ -427,9 +427,10 @@ ObjectSpec make_limitsSpec() {
       .optional("max_unavailable", &Limits::max_unavailable, object(unavailabilitySpec),
                 "How many nodes of a pool, rack, scalable unit or leaf switch one `muster apply` "
                 "may take out of work; it refuses more, which is for `muster rollout`.")
-      .optional("per_run", &Limits::per_run, integer(1, kMaxAtOnce),
-                "Nodes that one `muster apply` may take out of work altogether, wherever they are; "
-                "absent: no such limit.")
+      .optional(
+          "per_run", &Limits::per_run, integer(1, kMaxAtOnce),
+          "Nodes that one run may take out of work altogether, wherever they are, all waves of a "
+          "rollout together; absent: no such limit.")
       .spec();
 }
 MUSTER_SPEC(limitsSpec)

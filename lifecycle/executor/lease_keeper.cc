@@ -77,7 +77,7 @@ Result<void> LeaseKeeper::ensureHeld(const Subject& subject) {
 std::vector<std::string> changedFacts(const Plan& plan, const Subject& subject,
                                       const std::vector<Fact>& now) {
   std::map<FacetName, std::string> is;
-  // What could not be read, or can again, is in no plan: see staleReasons.
+  // Plans hold nothing of what could not be read, nor that it can be read again (staleReasons).
   for (const auto& fact : now)
     if (!isUnreadFacet(fact.facet)) is[fact.facet] = fact.value;
   std::vector<std::string> out;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster validate run` as the real program does it, with real agents: gates within a rack's power
 // and within a time, going on, certificates.
-#include "inventory/model/images.h"
 #include "lifecycle/store/store.h"
-#include "tests/provision/images/kept_images.h"
+#include "tests/provision/images/kept_bytes.h"
 #include "tests/validate/real_agents.h"
 
 #include <algorithm>
@@ -43,16 +42,9 @@ class RunSystem : public RealAgents {
     ASSERT_TRUE(io::makeDirs(folder_ / "state" / "keys", 0700));
     const auto key = io::SigningKey::loadOrCreate(folder_ / "state" / "keys" / "signing.pem");
     ASSERT_TRUE(key);
-    const auto bytes = [](const std::filesystem::path& file) {
-      return io::writeFileAtomic(file, std::string(provision::kMib, 'x'));
-    };
-    const auto built =
-        openImageStore({folder_ / "cache", folder_ / "agent", *key},
-                       std::make_unique<provision::FileBuilder>(bytes))
-            ->build({"bookworm", inventory::ImageBuild{"bookworm", {"linux-image-amd64"}, ""}, {}},
-                    [](std::string_view) {});
-    ASSERT_TRUE(built) << built.error().str();
-    image_digest_ = built->digest;
+    const auto digest = keepImageOfBytes(folder_ / "cache", folder_ / "agent", *key);
+    ASSERT_TRUE(digest) << digest.error().str();
+    image_digest_ = *digest;
     start(kRackNodes, kRackNodes, declared(level, rack_watts), "1gbit");
     ASSERT_EQ(muster({"wipe", "n1", "--reason", "makes the store"}).code, kOk);
     auto store = lifecycle::openStore("sqlite:" + (folder_ / "state" / "muster.db").string());
