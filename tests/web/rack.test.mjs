@@ -89,19 +89,22 @@ describe("at the rack, on a phone", () => {
 
   test("what is done is marked done, and a viewer may not", async () => {
     const seen = await open(site, { ...kPhone, token: viewer });
-    await goTo(seen.page, "#/rack-side/gpu085");
+    await goTo(seen.page, "#/rack-side/gpu003");
     assert.equal(await seen.page.locator(".task button", { hasText: "Done…" }).getAttribute("aria-disabled"), "true");
     const window = await open(site, { ...kPhone, token: operator });
     const { page } = window;
-    await goTo(page, "#/rack-side/gpu085");
-    await page.waitForSelector(".task .big >> text=replace GPU 5");
+    await goTo(page, "#/rack-side/gpu003");
+    await page.waitForSelector(".task .big >> text=reseat GPU 3");
     await page.click(".task >> text=Done…");
-    await page.fill("dialog input[name=reason]", "GPU 5 replaced, RMA 77");
+    await page.fill("dialog input[name=reason]", "GPU 3 reseated, ticket 77");
     await page.keyboard.press("Enter");
     for (const each of [page, seen.page]) await each.waitForSelector("main >> text=No finding");
-    assert.match(site.muster("events", "gpu085"), /RMA 77/);
-    const left = JSON.parse((await ask(site.url, "/api/v1/nodes/gpu085/findings", { headers: { Authorization: `Bearer ${viewer}` } })).body);
+    assert.match(site.muster("events", "gpu003"), /ticket 77/);
+    const left = JSON.parse((await ask(site.url, "/api/v1/nodes/gpu003/findings", { headers: { Authorization: `Bearer ${viewer}` } })).body);
     assert.equal(left.items.length, 0);
+    await goTo(page, "#/rack-side/gpu085"); // what the monitor has said, it takes back itself
+    await page.waitForSelector(".task >> text=the monitor sees it");
+    assert.equal(await page.locator(".task button").count(), 0);
     window.clean();
     seen.clean();
     await window.close();

@@ -49,7 +49,7 @@ function Tasks({ findings }) {
   return html`${findings.map((finding) => html`<article class="task" key=${finding.subject + finding.facet + finding.text}><${Severity} severity=${finding.severity} />
       <p class="big">${finding.what_to_do || finding.text}</p>${finding.what_to_do && html`<p>${finding.text}</p>`}<p class="dim"><span class="mono">${finding.facet}</span> · <${Age} at=${finding.at} /></p>
       ${evidence(finding.evidence) && html`<details><summary>evidence</summary><pre tabindex="0">${evidence(finding.evidence)}</pre></details>`}
-      ${finding.source !== "quarantine" && html`<div class="buttons"><${OrderButton} order=${markDone(finding)}>Done…<//></div>`}</article>`)}`;
+      ${finding.source === "monitor" ? html`<p class="dim">When it is done: the monitor sees it, and ends this.</p>` : finding.source !== "quarantine" && html`<div class="buttons"><${OrderButton} order=${markDone(finding)}>Done…<//></div>`}</article>`)}`;
 }
 
 /** One end of a cable: where it is, and what else its machine asks for. @param {{device: string, port: number}} p */
@@ -79,7 +79,7 @@ function AtCable({ wanted }) {
 async function placeOf(text) {
   const names = (nodes.value || []).map((node) => node.node);
   if (names.includes(text)) return link(["rack-side", text]);
-  const some = text ? names.filter(matcher(text)) : [];
+  const some = text && !/[\s:]/.test(text) ? names.filter(matcher(text)) : []; // an end of a cable has its node's name in it
   if (some.length === 1) return link(["rack-side", some[0]]);
   if (some.length > 1 || !text) return link(["rack-side"], { q: text });
   const by_serial = (await get("/nodes", { serial: text }).catch(() => null))?.items || [];
