@@ -27,8 +27,9 @@ check 'Debian 12' grep -q '^12' /etc/debian_version
 check 'something is in the journal' muster quarantine add node001 --reason 'before the upgrade'
 muster key list >/keys.before
 sums >/sums.before
-printf 'a passphrase for the test\n' >/root/passphrase
-check 'backup' muster backup /root/before.muster --passphrase-file /root/passphrase
+echo 'a passphrase for the test' | install -o muster -m 0600 /dev/stdin /etc/muster/secrets/backup
+install -d -o muster -m 0700 /srv/backup
+check 'backup' muster backup /srv/backup/before.muster --passphrase-file /etc/muster/secrets/backup
 check 'stop' systemctl stop muster-server
 check 'Debian is upgraded' apt-get full-upgrade -y -qq --no-install-recommends -o Dpkg::Options::=--force-confold
 cp /said /upgrade.said
@@ -48,7 +49,7 @@ check 'keys are as they were' cmp /sums.before /sums.after
 check 'and are said the same' cmp /keys.before /keys.after
 check 'what people have said is known' sh -c 'muster quarantine list | grep -q "before the upgrade"'
 check 'the journal goes on from there' sh -c 'muster audit verify'
-check 'the backup of Debian 12 is read' sh -c 'muster --state /srv/restored restore /root/before.muster --passphrase-file /root/passphrase && [ -s /srv/restored/muster.db ]'
+check 'the backup of Debian 12 is read' sh -c 'muster --state /srv/restored restore /srv/backup/before.muster --passphrase-file /etc/muster/secrets/backup && [ -s /srv/restored/muster.db ]'
 check 'what is left of Debian 12 goes' apt-get autoremove -y -qq
 check 'and the service needs none of it' sh -c 'systemctl restart muster-server'
 until_true serves
