@@ -7,6 +7,7 @@
 #include "inventory/model/profile.h"
 #include "inventory/parse/hostlist.h"
 #include "monitor/breakers.h"
+#include "validate/power_budget.h"
 
 #include <functional>
 #include <map>
@@ -63,12 +64,29 @@ Answer answerOf(nlohmann::json items, WallTime as_of) {
   return out;
 }
 
+/// What its nodes draw together under full load, beside what the rack may draw.
+nlohmann::json powerJson(const inventory::Cluster& cluster, const std::string& rack, int limit) {
+  std::int64_t full_load = 0;
+  std::size_t estimated = 0;
+  for (const auto& node : cluster.nodes) {
+    if (node.rack != rack) continue;
+    const auto& profile = cluster.profileOf(node);
+    full_load += validate::wattsOf(profile);
+    estimated += !profile.power_watts;
+  }
+  return {{"limit_watts", limit}, {"full_load_watts", full_load}, {"estimated_nodes", estimated}};
+}
+
 Reply racks(SiteReader& reader, const Call& call) {
   TRY(groups, groupsBy(reader, call, [](const Node& node) { return node.rack; }));
+  const auto& cluster = groups.session.cluster();
+  const validate::PowerBudget budget(cluster);
   auto items = nlohmann::json::array();
   for (const auto& [name, counts] : groups.by_name) {
     items.push_back(counts.json());
     items.back()["rack"] = name;
+    if (const auto limit = budget.limitOf(name); limit && call.scope.isSite())
+      items.back()["power"] = powerJson(cluster, name, *limit);
   }
   return answerOf(std::move(items), groups.as_of);
 }

@@ -30,14 +30,15 @@ constexpr std::int64_t kMeasurementDays = 90, kMaxDays = 3'660;
 
 struct Filter {
   std::set<std::string> names;
-  std::string rack, pool, profile, state;
+  std::string rack, pool, profile, state, serial;
   bool with_findings = false;
 
   bool fits(const inventory::Cluster& cluster, const Node& node, const app::NodeStatus& row) const {
     return (names.empty() || names.contains(row.node)) && (rack.empty() || node.rack == rack) &&
            (profile.empty() || node.profile == profile) &&
            (pool.empty() || cluster.profileOf(node).pool == pool) &&
-           (state.empty() || row.state == state) && (!with_findings || row.findings > 0);
+           (state.empty() || row.state == state) && (serial.empty() || node.serial == serial) &&
+           (!with_findings || row.findings > 0);
   }
 };
 
@@ -55,6 +56,7 @@ std::expected<Filter, Problem> filterOf(app::Session& session, const Call& call)
              call.text("pool"),
              call.text("profile"),
              call.text("state"),
+             call.text("serial"),
              call.flag("findings")};
   if (!out.pool.empty() && !cluster.pools.contains(out.pool))
     return std::unexpected(noSuch("pool", out.pool, namesOf(cluster.pools)));
@@ -270,6 +272,7 @@ void addNodeRoutes(std::vector<ApiRoute>& routes) {
                                {"pool", Kind::Text, "Declared for this pool"},
                                {"profile", Kind::Text, "Of this profile"},
                                {"state", Kind::Text, "In this state, as `state` says it"},
+                               {"serial", Kind::Text, "With this serial number"},
                                {"findings", Kind::Boolean, "true: only those with open findings"}}),
                     {},
                     listOf("Node", {{"as_of", {{"type", "string"}, {"format", "date-time"}}}}),

@@ -62,5 +62,29 @@ TEST_F(ApiSettings, usersAreTheRowsOfTheAccessFileForAdminsAlone) {
   EXPECT_EQ(refused.status, 403) << refused.body;
 }
 
+TEST_F(ApiSettings, aRackSaysItsPowerAgainstWhatItsNodesDraw) {
+  site_.write("cluster.yaml",
+              "racks: {r1: {power_watts: 20000, cooling_watts: 18000}}\n" + std::string(kSite));
+  start();
+  const auto racks = get("/racks").items();
+  ASSERT_EQ(racks.size(), 2u);
+  EXPECT_EQ(racks[0]["power"]["limit_watts"], 18000) << "what can be cooled away";
+  EXPECT_EQ(racks[0]["power"]["estimated_nodes"], 2);
+  EXPECT_GT(racks[0]["power"]["full_load_watts"], 16 * 700) << "two nodes of eight GPUs";
+  EXPECT_FALSE(racks[1].contains("power")) << "r2 is not declared";
+}
+
+TEST_F(ApiSettings, aSerialNumberFindsItsNode) {
+  std::string site(kSite);
+  const std::string before = "rack: r1, unit: 12}";
+  site.replace(site.find(before), before.size(), "rack: r1, unit: 12, serial: SN-4711}");
+  site_.write("cluster.yaml", site);
+  start();
+  const auto found = get("/nodes?serial=SN-4711").items();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0]["node"], "gpu002");
+  EXPECT_EQ(get("/nodes?serial=SN-471").items().size(), 0u);
+}
+
 }  // namespace
 }  // namespace muster::api

@@ -71,6 +71,22 @@ export class Site {
   serveRuns(act_ms = 4_000) {
     return spawn(path.join(bin, "web_site_maker"), ["serve", this.site, String(act_ms)], { stdio: ["ignore", "inherit", "inherit"] });
   }
+  /** A virtual BMC of muster's twin with a machine in memory, and the inventory says that it is this
+   * node's. Before the server starts. */
+  async virtualBmc(node) {
+    const child = spawn(path.join(bin, "vbmc_alone"), ["muster", "0", "calvin"], { stdio: ["ignore", "pipe", "ignore"] });
+    let said = "";
+    for await (const piece of child.stdout) {
+      said += piece;
+      const found = /https:\/\/\S+(?=\s)/.exec(said);
+      if (!found) continue;
+      const file = path.join(this.site, "nodes.csv");
+      const rows = fs.readFileSync(file, "utf8").split("\n").map((row) => (row.startsWith(`${node},`) ? row.replace(/https:[^,]+/, found[0]) : row));
+      fs.writeFileSync(file, rows.join("\n"));
+      return { child, url: found[0] };
+    }
+    throw new Error(`the virtual BMC ended: ${said}`);
+  }
   get socket() { return path.join(this.folder, "api.sock"); }
   async start() {
     this.port ||= await freePort();

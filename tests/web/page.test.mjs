@@ -226,6 +226,29 @@ describe("live", () => {
     await window.close();
   });
 
+  test("after a sleep, and after a while without a network, what has changed meanwhile is shown", async () => {
+    const window = await open(site, { token: viewer });
+    const { page, context } = window;
+    await goTo(page, "#/nodes?q=gpu[032-033]");
+    await page.waitForFunction(() => document.querySelector(".rows").textContent.split("in pool").length === 3);
+    await page.evaluate(() => { window.not_reloaded = true; });
+    const session = await context.newCDPSession(page);
+    await session.send("Page.setWebLifecycleState", { state: "frozen" });
+    site.change("gpu032", "pool", "drained", "while it slept");
+    await session.send("Page.setWebLifecycleState", { state: "active" });
+    await page.waitForFunction(() => document.querySelector(".rows").textContent.split("in pool").length === 2, null, { timeout: 20_000 });
+    await context.setOffline(true);
+    site.change("gpu033", "pool", "drained", "while it was alone");
+    await context.setOffline(false);
+    await page.waitForFunction(() => !document.querySelector(".rows").textContent.includes("in pool"), null, { timeout: 20_000 });
+    await page.waitForSelector("[data-connection=live]");
+    await goTo(page, "#/log");
+    for (const text of ["while it slept", "while it was alone"]) assert.equal(await page.locator("td", { hasText: text }).count(), 1, text);
+    assert.ok(await page.evaluate(() => window.not_reloaded));
+    window.clean("ERR_INTERNET_DISCONNECTED", "ERR_NETWORK_CHANGED", "ERR_INCOMPLETE_CHUNKED");
+    await window.close();
+  });
+
   test("the server is killed, the page says so calmly, and goes on by itself", async () => {
     const window = await open(site, { token: viewer });
     await goTo(window.page, "#/nodes?q=gpu031");

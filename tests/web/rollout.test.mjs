@@ -174,7 +174,7 @@ async function shoot(page, at, name) {
     await window.page.waitForSelector("main .panel");
     if (shots) {
       fs.mkdirSync(shots, { recursive: true });
-      await window.page.screenshot({ path: path.join(shots, `${name}-${kind}.png`), fullPage: kind === "light" });
+      await window.page.screenshot({ path: path.join(shots, `${name}-${kind}.png`) });
     }
     assert.ok(await window.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name}, ${kind}: wider than the window`);
     assert.deepEqual(await violations(window.page), [], `${name}, ${kind}`);

@@ -64,6 +64,10 @@ images:
 pools:
   batch: {{slurm: {{partition: gpu}}}}
   debug: {{slurm: {{partition: debug}}}}
+  login: {{slurm: {{partition: login}}, maintenance: [{{days: [sat, sun], from: "22:00", minutes: 240, time_zone: Europe/Berlin}}]}}
+racks:
+  r001: {{power_watts: 70000, cooling_watts: 60000}}
+  r002: {{power_watts: 90000}}
 profiles:
   hgx-h100: {{expect: {{gpus: 8, gpu_model: H100}}, image: bookworm-gpu, gates: [burn-in], pool: batch{}}}
   hgx-h200: {{expect: {{gpus: 8, gpu_model: H200}}, image: bookworm-gpu, gates: [burn-in], pool: debug{}}}

@@ -10,32 +10,20 @@ import { number, plural } from "../format.js";
 import { fold } from "../hostlist.js";
 import { Age, Empty, Heading, Loaded, NodeLink, Panel, State, Terms } from "../parts/basics.js";
 import { BigTable } from "../parts/table.js";
+import { cableEnd, cableKey, cableTones, hostOf, sentence } from "../parts/cable.js";
 
 /** @typedef {import("../types.js").Cable} Cable */
 const kLevels = ["other switches", "leaves", "spines", "cores"];
-const kTones = /** @type {Record<string, any>} */ ({ "as-declared": "ok", deviates: "bad", excused: "wait", "not-seen": "wait", good: "ok", warning: "warn", unproven: "warn", bad: "bad" });
 const kWorstPairs = 10;
 
-const end = (/** @type {string} */ device, /** @type {number} */ port) => (port ? `${device} port ${port}` : device);
-const keyOf = (/** @type {Cable} */ cable) => `${cable.a}:${cable.a_port}`;
-/** The node that an HCA is in: "gpu001 mlx5_0". @param {string} device */
-const hostOf = (device) => device.split(" ")[0];
 const isFaulty = (/** @type {Cable} */ cable) => cable.state === "deviates" || (cable.health && cable.health.grade !== "good");
-
-/** What somebody at the rack does about it, in one sentence. @param {Cable} cable */
-export function sentence(cable) {
-  const repair = [...new Set(cable.faults.map((fault) => fault.repair).filter(Boolean))];
-  if (repair.length > 0) return repair.join("; ");
-  if (cable.health && cable.health.advice) return cable.health.advice;
-  return cable.state === "not-seen" ? "Nobody has looked at this fabric yet: muster fabric diff." : "Nothing: it is as declared.";
-}
 
 /** @type {import("../parts/table.js").Column[]} */
 const kColumns = [
-  { key: "state", title: "State", width: "minmax(110px, .8fr)", cell: (c) => html`<${State} state=${c.faults[0]?.kind || c.state.replace("-", " ")} tone=${kTones[c.state]} />` },
-  { key: "a", title: "From", width: "minmax(120px, 1.2fr)", cell: (c) => html`<span class="mono">${end(c.a, c.a_port)}</span>` },
-  { key: "b", title: "To", width: "minmax(120px, 1.2fr)", cell: (c) => html`<span class="mono">${c.b ? end(c.b, c.b_port) : "not declared"}</span>` },
-  { key: "errors", title: "Errors", width: "90px", wide: true, cell: (c) => (c.health ? html`<${State} state=${c.health.grade} tone=${kTones[c.health.grade] || "warn"} />` : html`<span class="dim">–</span>`) },
+  { key: "state", title: "State", width: "minmax(110px, .8fr)", cell: (c) => html`<${State} state=${c.faults[0]?.kind || c.state.replace("-", " ")} tone=${cableTones[c.state]} />` },
+  { key: "a", title: "From", width: "minmax(120px, 1.2fr)", cell: (c) => html`<span class="mono">${cableEnd(c.a, c.a_port)}</span>` },
+  { key: "b", title: "To", width: "minmax(120px, 1.2fr)", cell: (c) => html`<span class="mono">${c.b ? cableEnd(c.b, c.b_port) : "not declared"}</span>` },
+  { key: "errors", title: "Errors", width: "90px", wide: true, cell: (c) => (c.health ? html`<${State} state=${c.health.grade} tone=${cableTones[c.health.grade] || "warn"} />` : html`<span class="dim">–</span>`) },
   { key: "what", title: "What to do", width: "minmax(160px, 2fr)", wide: true, cell: (c) => (isFaulty(c) ? sentence(c) : "") },
 ];
 
@@ -44,10 +32,10 @@ function One({ cable }) {
   const hosts = [...new Set([cable.a, cable.b].filter((device) => device.includes(" ")).map(hostOf))];
   return html`<${Panel} title="This cable" id="cable" side=${html`<button type="button" class="quiet" onClick=${() => setQuery({ cable: undefined })}>Close</button>`}>
     <p class="big">${sentence(cable)}</p>
-    <${Terms} rows=${[["from", html`<span class="mono">${end(cable.a, cable.a_port)}</span>`], ["to", cable.b ? html`<span class="mono">${end(cable.b, cable.b_port)}</span>` : "it is not declared"], ["declared as", cable.width_speed],
-      ...cable.faults.flatMap((fault) => /** @type {[string, any][]} */ ([["deviation", html`<${State} state=${fault.kind} tone=${kTones[cable.state]} />`], ["expected", fault.declared], ["found", fault.found]])),
-      ["errors", cable.health && html`<${State} state=${cable.health.grade} tone=${kTones[cable.health.grade] || "warn"} /> ${cable.health.complaints.join("; ")}`], ["transceiver", cable.health?.transceiver && html`<span class="mono">${cable.health.transceiver}</span>`],
-      ["nodes", hosts.length > 0 && hosts.map((host) => html`<${NodeLink} key=${host} name=${host} /> <a href=${link(["rack-side", host])}>at the rack</a> `)]]} /><//>`;
+    <${Terms} rows=${[["from", html`<span class="mono">${cableEnd(cable.a, cable.a_port)}</span>`], ["to", cable.b ? html`<span class="mono">${cableEnd(cable.b, cable.b_port)}</span>` : "it is not declared"], ["declared as", cable.width_speed],
+      ...cable.faults.flatMap((fault) => /** @type {[string, any][]} */ ([["deviation", html`<${State} state=${fault.kind} tone=${cableTones[cable.state]} />`], ["expected", fault.declared], ["found", fault.found]])),
+      ["errors", cable.health && html`<${State} state=${cable.health.grade} tone=${cableTones[cable.health.grade] || "warn"} /> ${cable.health.complaints.join("; ")}`], ["transceiver", cable.health?.transceiver && html`<span class="mono">${cable.health.transceiver}</span>`],
+      ["nodes", hosts.length > 0 && hosts.map((host) => html`<${NodeLink} key=${host} name=${host} /> <a href=${link(["rack-side", host])}>at the rack</a> `)]]} /><p><a class="button quiet" href=${link(["rack-side"], { cable: cableKey(cable) })}>For who stands there</a></p><//>`;
 }
 
 /** Shares of what is typical, in four steps. @param {number} share */
@@ -72,10 +60,10 @@ export default function Fabric() {
   const data = fabric.data;
   /** @type {Cable[]} */
   const list = cables.data?.items || [];
-  const shown = useMemo(() => list.filter((cable) => `${end(cable.a, cable.a_port)} ${end(cable.b, cable.b_port)}`.includes(q)), [list, q]);
-  const is_there = list.find((each) => keyOf(each) === chosen);
+  const shown = useMemo(() => list.filter((cable) => `${cableEnd(cable.a, cable.a_port)} ${cableEnd(cable.b, cable.b_port)}`.includes(q)), [list, q]);
+  const is_there = list.find((each) => cableKey(each) === chosen);
   const other = useResource(chosen && cables.data && !is_there ? pathOf("/fabric/cables", { fabric: which, device: chosen.replace(/:\d+$/, "") }) : null, { list: true, live: false, every_s: 15 });
-  const cable = is_there || (other.data?.items || []).find((/** @type {Cable} */ each) => keyOf(each) === chosen);
+  const cable = is_there || (other.data?.items || []).find((/** @type {Cable} */ each) => cableKey(each) === chosen);
   if (fabric.problem?.status === 404) return html`<${Heading} title="Fabric" /><${Empty}>${which ? `The inventory has no fabric ${which}.` : "The inventory declares no fabric."}<//>`;
   return html`<${Heading} title="Fabric">${data && (data.fabrics.length > 1
     ? html`<label class="choice"><span>Fabric</span><select value=${data.name} onChange=${(/** @type {any} */ e) => setQuery({ fabric: e.target.value, cable: undefined, q: undefined })}>${data.fabrics.map((/** @type {string} */ name) => html`<option key=${name} value=${name}>${name}</option>`)}</select></label>`
@@ -89,13 +77,13 @@ export default function Fabric() {
           : html`<p><${State} state=${data.found.deviations > 0 ? `${number(data.found.deviations)} deviations` : "as declared"} tone=${data.found.deviations > 0 ? "bad" : "ok"} /></p>`}
         <${Terms} rows=${[["looked at", html`<${Age} at=${data.found.looked_at} />`], ["found", `${plural(data.found.devices, "device")}, ${plural(data.found.links, "cable")}`], ["excused", data.found.excluded], ["note", data.found.note]]} />
         ${data.found.repairs.length > 0 && html`<h3>To do</h3><ol class="jobs">${data.found.repairs.map((/** @type {string} */ text) => html`<li key=${text}>${text}</li>`)}</ol>`}`}<//></div>
-      ${data.health && html`<${Panel} title="Errors by cable"><${Terms} rows=${[["looked at", html`<${Age} at=${data.health.looked_at} />`], ["over", `${Math.round(data.health.window_s)} s`], ["cables", Object.entries(data.health.grades).map(([grade, count]) => html`<${State} key=${grade} state=${`${number(Number(count))} ${grade}`} tone=${kTones[grade] || "warn"} /> `)]]} />
+      ${data.health && html`<${Panel} title="Errors by cable"><${Terms} rows=${[["looked at", html`<${Age} at=${data.health.looked_at} />`], ["over", `${Math.round(data.health.window_s)} s`], ["cables", Object.entries(data.health.grades).map(([grade, count]) => html`<${State} key=${grade} state=${`${number(Number(count))} ${grade}`} tone=${cableTones[grade] || "warn"} /> `)]]} />
         ${data.health.hints.map((/** @type {string} */ text) => html`<p key=${text}>${text}</p>`)}<//>`}
       ${cable && html`<${One} cable=${cable} />`}
       <h2 class="section">Cables <span class="count">${number(shown.length)}</span></h2>
       <div class="filters" role="group" aria-label="Filters"><label class="choice grow"><span>Switch, HCA or node</span><input type="search" value=${q} placeholder="leaf-su1-r0, or gpu001" autocomplete="off" autocapitalize="off" spellcheck=${false} onInput=${(/** @type {any} */ e) => setQuery({ q: e.target.value || undefined })} /></label>
         <label class="check"><input type="checkbox" checked=${only} onChange=${(/** @type {any} */ e) => setQuery({ all: e.target.checked ? undefined : "true" })} /> only what is wrong</label>
         ${shown.length > 0 && shown.length <= 200 && html`<a class="button quiet" href=${link(["nodes"], { q: fold([...new Set(shown.flatMap((each) => [each.a, each.b]).filter((device) => device.includes(" ")).map(hostOf))]) })}>Their nodes</a>`}</div>
-      <${Loaded} resource=${cables}>${shown.length === 0 ? html`<${Empty}>${only && !q ? "No cable deviates or has errors, as far as anybody has looked." : "No cable is so."}<//>` : html`<div class="short"><${BigTable} rows=${shown} columns=${kColumns} label="cables" narrow="minmax(0, 1fr) minmax(0, 1.2fr) minmax(0, 1.2fr)" onOpen=${(/** @type {Cable} */ each) => setQuery({ cable: keyOf(each) })} /></div>`}<//>
+      <${Loaded} resource=${cables}>${shown.length === 0 ? html`<${Empty}>${only && !q ? "No cable deviates or has errors, as far as anybody has looked." : "No cable is so."}<//>` : html`<div class="short"><${BigTable} rows=${shown} columns=${kColumns} label="cables" narrow="minmax(0, 1fr) minmax(0, 1.2fr) minmax(0, 1.2fr)" onOpen=${(/** @type {Cable} */ each) => setQuery({ cable: cableKey(each) })} /></div>`}<//>
       ${data.pairs && html`<${Panel} title="Measured pairs"><${Pairs} pairs=${data.pairs} /><//>`}`}<//>`;
 }

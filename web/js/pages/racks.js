@@ -8,7 +8,7 @@ import { link, route, setQuery } from "../router.js";
 import { get } from "../api.js";
 import { number } from "../format.js";
 import { kToneOrder, kToneWords, toneOf } from "../states.js";
-import { Counts, Empty, Heading, Loaded, NodeLink, Panel, State } from "../parts/basics.js";
+import { Counts, Empty, Heading, Loaded, NodeLink, Panel, State, Terms } from "../parts/basics.js";
 import { OrderButton, putIntoQuarantine } from "../parts/orders.js";
 
 /** @typedef {import("../types.js").Node} Node */
@@ -27,6 +27,15 @@ function fromTheTop(list) {
 function Small({ rack, list, dim }) {
   return html`<section class="rack" aria-label=${`rack ${rack}`}><h2><a href=${link(["racks", rack])}>${rack || "no rack"}</a> <span class="dim">${number(list.length)}</span></h2>
     <ul>${fromTheTop(list).map((node) => html`<li key=${node.node}><a href=${link(["nodes", node.node])} data-tone=${toneOf(node.state)} data-dim=${dim(node) ? "" : undefined} title=${`${node.node}: ${node.state}${node.findings > 0 ? `, ${node.findings} findings` : ""}`}><i class="mark" aria-hidden="true"></i><span>${node.node}</span><small>${node.state}</small></a></li>`)}</ul></section>`;
+}
+
+/** Full load of all nodes beside what the rack may draw. @param {{power: any}} p */
+function Power({ power }) {
+  const kw = (/** @type {number} */ watts) => `${(watts / 1000).toFixed(1)} kW`;
+  const over = power.full_load_watts > power.limit_watts;
+  return html`<meter min="0" max=${Math.max(power.limit_watts, power.full_load_watts)} high=${power.limit_watts} value=${power.full_load_watts} aria-label=${`${kw(power.full_load_watts)} of ${kw(power.limit_watts)}`}></meter>
+    <${Terms} rows=${[["under full load", html`<b>${kw(power.full_load_watts)}</b>${power.estimated_nodes > 0 ? html` <span class="dim">an estimate for ${number(power.estimated_nodes)} nodes</span>` : ""}`], ["it may draw", html`<b>${kw(power.limit_watts)}</b>`],
+      ["so", over ? html`<${State} state="nodes take turns under load" tone="warn" />` : html`<${State} state="all may be under load" tone="ok" />`]]} />`;
 }
 
 /** @param {{rack: string}} p */
@@ -52,6 +61,7 @@ function Elevation({ rack }) {
       return html`<li key=${unit} value=${unit}><span class="unit">${unit}</span>${node ? html`<a href=${link(["nodes", node.node])} data-tone=${toneOf(node.state)}><i class="mark" aria-hidden="true"></i><b>${node.node}</b><span>${node.state}</span>${node.findings > 0 && html`<small>${number(node.findings)} findings</small>`}</a>` : html`<span class="free"></span>`}</li>`;
     })}</ol>` : html`<p class="dim">The inventory names no units for this rack.</p><ul class="elevation">${list.map((node) => html`<li key=${node.node}><a href=${link(["nodes", node.node])} data-tone=${toneOf(node.state)}><i class="mark" aria-hidden="true"></i><b>${node.node}</b><span>${node.state}</span></a></li>`)}</ul>`}<//>
     <div><${Panel} title="States"><${Loaded} resource=${group}>${mine && html`<${Counts} states=${mine.states} query=${{ rack }} />`}<//><//>
+    ${mine?.power && html`<${Panel} title="Power"><${Power} power=${mine.power} /><//>`}
     <${Panel} title="Not in use"><ul class="plain">${[...list].filter((node) => toneOf(node.state) !== "ok").sort((a, b) => kToneOrder.indexOf(toneOf(a.state)) - kToneOrder.indexOf(toneOf(b.state))).map((node) => html`<li class="line" key=${node.node}><${State} state=${node.state} /><span class="what"><${NodeLink} name=${node.node} /></span><span class="dim">${unitOf(node) ? `unit ${unitOf(node)}` : ""}</span></li>`)}</ul><//></div></div>`}`;
 }
 
