@@ -11,6 +11,7 @@
 #include "lifecycle/store/runs.h"
 #include "provision/images/image_store_parts.h"
 #include "provision/images/packed_image.h"
+#include "provision/images/ramos.h"
 #include "tests/fakes/fake_system_builder.h"
 #include "tests/lifecycle/postgres_server.h"
 #include "tests/paths.h"

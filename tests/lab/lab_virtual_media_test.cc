@@ -18,6 +18,7 @@
 #include "provision/facets.h"
 #include "provision/images/image_store.h"
 #include "provision/images/packed_image.h"
+#include "provision/images/ramos.h"
 #include "provision/provision.h"
 #include "tests/fakes/fake_act_context.h"
 #include "tests/lab/lab_cluster.h"

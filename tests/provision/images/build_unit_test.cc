@@ -6,6 +6,7 @@
 #include "base/io/files.h"
 #include "provision/images/image_store_parts.h"
 #include "provision/images/packed_image.h"
+#include "provision/images/ramos.h"
 #include "tests/fakes/fake_system_builder.h"
 
 #include <gmock/gmock.h>
