@@ -163,7 +163,7 @@ class KeptReservations : public RunReservationsTest {
 
   /// As slurmctld shows what was ordered.
   std::string made() const {
-    const auto time = [](WallTime at) { return toString(at).substr(0, 19); };
+    const auto time = [](WallTime at) { return muster::toString(at).substr(0, 19); };
     return fmt::format(
         "ReservationName=muster-hall-2-r-1f2e3d4c5b-alpha StartTime={} EndTime={} Nodes=a1 "
         "State=INACTIVE\n",
