@@ -235,7 +235,7 @@ Result<app::BmcIdentity> bmcIdentityFrom(const json& source) {
     using bmc::BmcTrustBy;
     return oneOf(text,
                  {BmcTrustBy::Pin, BmcTrustBy::Ca, BmcTrustBy::FirstContact, BmcTrustBy::Nothing},
-                 [](BmcTrustBy trust) { return app::toString(trust); });
+                 [](BmcTrustBy trust) { return app::wordOf(trust); });
   });
   out.memory.inventory_is_behind = read.flag("inventory_is_behind");
   out.memory.password_refused = read.flag("password_refused");

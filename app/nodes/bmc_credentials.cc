@@ -123,7 +123,7 @@ std::string_view wordOf(bmc::Rotation rotation) {
                                                   : "none";
 }
 
-std::string_view toString(bmc::BmcTrustBy trust) {
+std::string_view wordOf(bmc::BmcTrustBy trust) {
   switch (trust) {
     case bmc::BmcTrustBy::Pin:
       return "bmc_pin";
@@ -142,7 +142,7 @@ nlohmann::json toJson(const BmcIdentity& identity) {
   nlohmann::json out = {{"node", identity.node.str()},
                         {"bmc", identity.url},
                         {"pin", memory.pin},
-                        {"trust", toString(memory.trust)},
+                        {"trust", wordOf(memory.trust)},
                         {"inventory_is_behind", memory.inventory_is_behind},
                         {"password_refused", memory.password_refused}};
   if (identity.rotates) out["rotation"] = wordOf(memory.rotation);

@@ -26,8 +26,8 @@ Result<BmcIdentity> bmcIdentity(const inventory::Cluster& cluster, lifecycle::St
                                 const inventory::Node& node);
 /// As `bmc show --json` prints it.
 nlohmann::json toJson(const BmcIdentity& identity);
-std::string_view toString(bmc::BmcTrustBy trust);  ///< "bmc_pin"
-std::string_view wordOf(bmc::Rotation rotation);   ///< none, interrupted, done
+std::string_view wordOf(bmc::BmcTrustBy trust);   ///< "bmc_pin"
+std::string_view wordOf(bmc::Rotation rotation);  ///< none, interrupted, done
 
 /// How a change of many BMCs ended: one first, then some at a time, until several have failed.
 struct BmcChangeReport {
