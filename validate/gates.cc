@@ -182,7 +182,7 @@ Params gpuAmd(const Asked& asked) {
   if (asked.profile.expect.gpus) params["count"] = *asked.profile.expect.gpus;
   return params;
 }
-Params gpuXgmi(const Asked& asked) { return asked.amd() ? smi(asked) : std::nullopt; }
+Params amdSmi(const Asked& asked) { return asked.amd() ? smi(asked) : std::nullopt; }
 /// rccl-tests are built from the same sources; how many GPUs there are is the profile's word, as
 /// NVML knows none of them.
 Params gpuNcclTests(const Asked& asked) {
@@ -299,6 +299,7 @@ constexpr std::array kParams{
     ParamRow{"gpu.dcgm", gpuDcgm},
     ParamRow{"gpu.affinity", gpuAffinity},
     ParamRow{"gpu.amd", gpuAmd},
+    ParamRow{"gpu.amd-throttle", amdSmi},
     ParamRow{"gpu.burn", gpuBurn},
     ParamRow{"gpu.c2c", gpuC2c},
     ParamRow{"gpu.count", gpuCount},
@@ -313,7 +314,7 @@ constexpr std::array kParams{
     ParamRow{"gpu.processes", smi},
     ParamRow{"gpu.settings", smi},
     ParamRow{"gpu.sram-ecc", smi},
-    ParamRow{"gpu.xgmi", gpuXgmi},
+    ParamRow{"gpu.xgmi", amdSmi},
     ParamRow{"host.gemm", hostGemm},
     ParamRow{"host.memory", hostMemory},
     ParamRow{"host.stream", hostStream},
@@ -325,7 +326,7 @@ constexpr std::array kParams{
 };
 
 Params paramsOf(std::string_view id, const Asked& asked) {
-  if (asked.amd() && id.starts_with("gpu.") && id != "gpu.affinity" && id != "gpu.amd" &&
+  if (asked.amd() && id.starts_with("gpu.") && id != "gpu.affinity" && !id.starts_with("gpu.amd") &&
       id != "gpu.burn" && id != "gpu.nccl-tests" && id != "gpu.xgmi")
     return std::nullopt;  // NVML knows nothing of them
   const auto row = std::find_if(kParams.begin(), kParams.end(),

@@ -65,14 +65,15 @@ TEST(Gates, linksBesideNvlinkAreAskedForWhereTheModelHasThem) {
   EXPECT_EQ(asked("H100", "gpu.nvswitch"), "not asked") << "four GPUs have none";
 }
 
-TEST(Gates, xgmiIsOfAmdGpus) {
+TEST(Gates, xgmiAndReasonsOfThrottlingAreOfAmdGpus) {
   inventory::Profile profile;
   profile.expect.gpus = 8, profile.expect.gpu_model = "MI300X";
   const inventory::Gate gate{"g", inventory::GateLevel::Quick, {"amd-smi"}};
   const auto checks = localChecks({}, profile, gate);
-  ASSERT_EQ(checks->size(), 1u);
-  EXPECT_EQ(checks->front().id, "gpu.xgmi");
-  EXPECT_EQ(checks->front().params, R"({"gpus":8})");
+  ASSERT_EQ(checks->size(), 2u);
+  EXPECT_EQ(checks->front().id, "gpu.amd-throttle");
+  EXPECT_EQ(checks->back().id, "gpu.xgmi");
+  for (const auto& each : *checks) EXPECT_EQ(each.params, R"({"gpus":8})");
   profile.expect.gpu_model = "H100";
   EXPECT_TRUE(localChecks({}, profile, gate)->empty());
 }

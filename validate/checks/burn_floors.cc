@@ -6,6 +6,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
 #include <set>
 
 namespace muster::validate {
@@ -16,6 +19,25 @@ constexpr std::string_view kToPeer = "copy_device_to_", kCopyRate = "_gbytes_per
 constexpr std::size_t kSwitchedGpus = 8;  ///< floors are of boards where every pair has all links
 constexpr double kShareOfPairAlone =
     0.75;  ///< own choice: every GPU sends and receives at once here, and floors are of one pair
+
+/// Own choices: memory has one clock on all GPUs of a board; products are bounded by power and
+/// heat, which differ from one good chip to the next.
+constexpr double kShareOfMemory = 0.9, kShareOfProducts = 0.8;
+constexpr std::size_t kEnoughGpus = 4;
+
+/// Of the median of the node's GPUs; nothing: this value is not compared.
+std::optional<double> shareOfOthers(std::string_view value) {
+  if (value.starts_with("memory_") && value.ends_with(kCopyRate)) return kShareOfMemory;
+  if (value.starts_with("gemm_") && value.ends_with("_gflops") && !value.ends_with("_plain_gflops"))
+    return kShareOfProducts;
+  return std::nullopt;
+}
+
+double medianOf(std::vector<double> rates) {
+  const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
+  std::nth_element(rates.begin(), middle, rates.end());
+  return *middle;
+}
 
 bool isBetweenGpus(std::string_view value) {
   return value.starts_with(kToPeer) && value != kToHost && value.ends_with(kCopyRate);
@@ -42,6 +64,33 @@ std::vector<std::string> burnFloors(const std::string& model, const std::string&
           fmt::format(",{},", stages).find(fmt::format(",{},", row.stage)) != std::string::npos)
         floors.push_back(fmt::format("{}={}", row.value, known->second.value));
   return floors;
+}
+
+void compareGpusOfTheNode(Verdict& verdict) {
+  std::map<std::string_view, std::map<std::string_view, double>> rates;  // by value, by GPU
+  for (const auto& [name, rate] : verdict.values) {
+    const auto dot = name.find('.');
+    const auto value = std::string_view(name).substr(dot + 1);
+    if (dot != std::string::npos && shareOfOthers(value))
+      rates[value][std::string_view(name).substr(0, dot)] = rate;
+  }
+  std::vector<std::string> slow;
+  for (const auto& [value, by_gpu] : rates) {
+    if (by_gpu.size() < kEnoughGpus) continue;
+    std::vector<double> sane;
+    for (const auto& [gpu, rate] : by_gpu)
+      if (std::isfinite(rate)) sane.push_back(rate);
+    const double median = sane.empty() ? 0 : medianOf(sane), share = *shareOfOthers(value);
+    for (const auto& [gpu, rate] : by_gpu)
+      if (!(rate >= share * median))
+        slow.push_back(
+            fmt::format("{}.{} is {:.0f}, the GPUs of this node reach {:.0f}: at least "
+                        "{} of it is expected",
+                        gpu, value, rate, median, share));
+  }
+  if (slow.empty() || verdict.status != wire::CheckStatus::Pass) return;
+  verdict.status = wire::CheckStatus::Fail;
+  verdict.text = fmt::format("{}", fmt::join(slow, "; "));
 }
 
 void evaluateCopiesAndNameTheRest(Verdict& verdict, const std::string& model, std::size_t gpus,

@@ -13,6 +13,10 @@ namespace muster::validate {
 /// ("gemm_bf16_gflops=715500"): 0.95 of a power limit is no floor, only rates are.
 std::vector<std::string> burnFloors(const std::string& model, const std::string& stages);
 
+/// One GPU of at least four of a node that is far below the others in memory or in products:
+/// published floors of memory are half of the peak and less, and most formats have none.
+void compareGpusOfTheNode(Verdict& verdict);
+
 /// Copies between GPUs, all of them at once, against a share of what one pair alone reaches; and
 /// which rates of a pass have no floor at all.
 void evaluateCopiesAndNameTheRest(Verdict& verdict, const std::string& model, std::size_t gpus,

@@ -91,7 +91,9 @@ Verdict checkGpuTemperature(const nlohmann::json& params, const Host& host);  //
 Verdict checkGpuXid(const nlohmann::json& params, const Host& host);          ///< {}
 Verdict checkGpuAffinity(const nlohmann::json& params, const Host& host);     ///< {}
 Verdict checkGpuAmd(const nlohmann::json& params, const Host& host);          ///< {count, model}
-Verdict checkGpuXgmi(const nlohmann::json& params, const Host& host);         ///< {gpus, links}
+Verdict checkGpuAmdThrottle(const nlohmann::json& params,
+                            const Host& host);                         ///< {gpus, window_seconds}
+Verdict checkGpuXgmi(const nlohmann::json& params, const Host& host);  ///< {gpus, links}
 Verdict checkGpuGds(const nlohmann::json& params,
                     const Host& host);  ///< {gpus, drivers, program}: names with commas
 Verdict checkGpuDcgm(const nlohmann::json& params, const Host& host);  ///< {level, limit_seconds}

@@ -135,7 +135,10 @@ Verdict checkGpuBurn(const nlohmann::json& params, const Host& host) {
   if (verdict.status == wire::CheckStatus::Pass && done->code != 0)
     verdict = failed(
         fmt::format("muster-burn ended with {}: {}", done->code, cutToBytes(done->err, 500)));
-  if (done->code == 0) evaluateCopiesAndNameTheRest(verdict, model, target->gpus, floors);
+  if (done->code == 0) {
+    compareGpusOfTheNode(verdict);
+    evaluateCopiesAndNameTheRest(verdict, model, target->gpus, floors);
+  }
   if (verdict.status == wire::CheckStatus::NoData)
     verdict.text += fmt::format(" and ended with {}: {}", done->code, cutToBytes(done->err, 500));
   if (floors.empty() && stages != "units" && stages != "power")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/checks/burn_floors.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,6 +66,40 @@ TEST(BurnFloors, ratesWithoutAFloorAreNamed) {
   EXPECT_THAT(good.text, AllOf(Not(HasSubstr("plain")), Not(HasSubstr("bf16")),
                                Not(HasSubstr("host")), Not(HasSubstr("share"))));
   EXPECT_EQ(evaluated(380, 390, "NVIDIA L4000").text, "2 GPUs burnt") << "no table knows it at all";
+}
+
+Verdict ofEight(double last, const char* value, int gpus = 8) {
+  auto verdict = pass("8 GPUs burnt");
+  for (int gpu = 0; gpu < gpus; ++gpu)
+    verdict.values[fmt::format("gpu{}.{}", gpu, value)] =
+        gpu == gpus - 1 ? last : 2900 + 10.0 * gpu;
+  compareGpusOfTheNode(verdict);
+  return verdict;
+}
+
+/// Half of the HBM gone passes DCGM's floor of an H200, which is 49 % of its peak.
+TEST(BurnFloors, oneGpuFarBelowTheOthersOfItsNodeFails) {
+  EXPECT_EQ(ofEight(2650, "memory_copy_gbytes_per_s").status, CheckStatus::Pass);
+  const auto slow = ofEight(2600, "memory_copy_gbytes_per_s");
+  EXPECT_EQ(slow.status, CheckStatus::Fail);
+  EXPECT_THAT(slow.text, AllOf(HasSubstr("gpu7.memory_copy_gbytes_per_s is 2600"),
+                               HasSubstr("reach 2930"), HasSubstr("0.9"), Not(HasSubstr("gpu0"))));
+  EXPECT_EQ(ofEight(2400, "gemm_fp16_gflops").status, CheckStatus::Pass);
+  EXPECT_EQ(ofEight(2300, "gemm_fp16_gflops").status, CheckStatus::Fail);
+  EXPECT_EQ(ofEight(std::nan(""), "memory_gbytes_per_s").status, CheckStatus::Fail);
+}
+
+TEST(BurnFloors, whatIsNotAlikeIsNotCompared) {
+  EXPECT_EQ(ofEight(100, "memory_copy_gbytes_per_s", 3).status, CheckStatus::Pass)
+      << "of three nobody can say which is right";
+  for (const char* value : {"gemm_fp16_plain_gflops", "copy_host_to_device_gbytes_per_s",
+                            "verified_share", "copy_device_to_0000:1b:00.0_gbytes_per_s"})
+    EXPECT_EQ(ofEight(100, value).status, CheckStatus::Pass) << value;
+  auto failed_before = failed("a product is wrong");
+  for (int gpu = 0; gpu < 8; ++gpu)
+    failed_before.values[fmt::format("gpu{}.memory_copy_gbytes_per_s", gpu)] = gpu ? 2900 : 1;
+  compareGpusOfTheNode(failed_before);
+  EXPECT_EQ(failed_before.text, "a product is wrong");
 }
 
 TEST(BurnFloors, whatHasFailedKeepsItsWords) {
