@@ -5,13 +5,28 @@
 //
 // MUSTER_FLEET_NODES: how many (default 500). MUSTER_FLEET_REAL=1: latencies as metal has them;
 // then the wall time is compared with the slowest node's own time.
+//
+// MUSTER_FLEET_API_PAIRS=2: instead, what the API costs the engine. The same stages without anybody
+// asking, and with 200 requests a second of the API, in the order without, with, with, without, …
+// so that a machine that becomes slower does not decide. The API is in the engine's process and on
+// its store, as in `muster server`.
+#include "api/server.h"
+#include "base/io/files.h"
 #include "bench/fleet_site.h"
+#include "bench/handshake_cost.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/node.h"
+
+#include <numeric>
 
 namespace muster::bench {
 namespace {
 
-constexpr double kNodesPerSecond = 50, kMebibytes = 1536, kIdlePercent = 15, kOverSlowest = 1.2;
+constexpr double kMebibytes = 1536, kIdlePercent = 15, kOverSlowest = 1.2;
+/// Both are ratios, so that machines can be compared: wall time beside what the CPU of both sides
+/// allows on two cores, and CPU beside that of full TLS 1.3 handshakes of the same run.
+constexpr double kOfCpuPercent = 80, kHandshakes = 22;
+constexpr int kHandshakesMeasured = 2'000;
 constexpr std::chrono::seconds kSettle{30};  ///< connections to BMCs are kept for 20 s after the
                                              ///< last request; their end is not measured
 constexpr std::chrono::seconds kIdle{40};
@@ -42,11 +57,13 @@ int benchFleet(Report& report) {
   Children fleet_processes(nodes, site.bootUrl(), real);
   Engine engine(cluster, site.phases, site.store(), site.clock(), nullptr);
 
+  const double before = handshakeCpuSeconds(kHandshakesMeasured);
   const double cpu = secondsOf(CLOCK_PROCESS_CPUTIME_ID), fleet_cpu = fleet_processes.cpuSeconds();
   int done = 0;
   const double wall = fastestSeconds(1, [&] { done = runApply(engine, site, cluster); });
   const double cpu_s = secondsOf(CLOCK_PROCESS_CPUTIME_ID) - cpu,
                fleet_s = fleet_processes.cpuSeconds() - fleet_cpu;
+  const double handshake = (before + handshakeCpuSeconds(kHandshakesMeasured)) / 2;
   const bool arrived = site.yard.size() == static_cast<std::size_t>(nodes);
   const auto what = fmt::format("{} nodes, {:.1f} journaled actions each, {} latency: ", nodes,
                                 static_cast<double>(done) / nodes, real ? "real" : "no");
@@ -63,10 +80,11 @@ int benchFleet(Report& report) {
                    .bar = kOverSlowest * slowest,
                    .versus = slowest});
   } else {
-    report.record({.name = what + "wall",
-                   .value = nodes / wall,
-                   .unit = "nodes/s",
-                   .bar = kNodesPerSecond,
+    report.record({.name = what + "wall", .value = nodes / wall, .unit = "nodes/s"});
+    report.record({.name = what + "wall, of what the CPU of both sides allows on two cores",
+                   .value = 100 * (cpu_s + fleet_s) / (2 * wall),
+                   .unit = "%",
+                   .bar = kOfCpuPercent,
                    .direction = Bar::AtLeast});
   }
   report.record({.name = what + "controller's memory",
@@ -89,6 +107,13 @@ int benchFleet(Report& report) {
                  .bar = kIdlePercent});
   report.record(
       {.name = what + "CPU of the controller a node", .value = cpu_s / nodes * 1e3, .unit = "ms"});
+  report.record({.name = what + "CPU of the controller a node, in full TLS 1.3 handshakes",
+                 .value = cpu_s / nodes / handshake,
+                 .unit = "handshakes",
+                 .bar = real ? std::nullopt : std::optional(kHandshakes)});
+  report.record({.name = "a full TLS 1.3 handshake, both sides, before and after",
+                 .value = handshake * 1e3,
+                 .unit = "ms CPU"});
   report.record({.name = what + "CPU of the simulated fleet a node",
                  .value = fleet_s / nodes * 1e3,
                  .unit = "ms"});
@@ -98,11 +123,166 @@ int benchFleet(Report& report) {
   return arrived ? report.exitCode() : 1;
 }
 
+constexpr double kSlowerPercent = 5, kRequestsPerSecond = 200, kLeastOfRate = 0.95;
+constexpr int kAgain = 100;  ///< one list of addresses in one process of curl
+
+/// The same nodes for the API, which reads files.
+std::string inventoryText(const inventory::Cluster& cluster) {
+  std::string out = R"(cluster: {name: fleet}
+networks:
+  provisioning: {cidr: 127.0.0.0/8, controller: 127.0.0.1, dhcp: {mode: none}}
+credentials:
+  bmc: {username: admin, password: {env: MUSTER_FLEET_PASSWORD}}
+images:
+  bookworm: {build: {suite: bookworm, packages: [linux-image-amd64]}}
+profiles:
+  sim: {expect: {gpus: 0}, image: bookworm}
+nodes:
+)";
+  std::uint32_t address = (127u << 24) + (80u << 16);
+  for (const auto& node : cluster.nodes)
+    out += fmt::format(
+        "  - {{names: {}, profile: sim, mac: \"{}\", address: {}, bmc: \"{}\", serial: {}}}\n",
+        node.name.str(), node.mac.str(), Ipv4(++address).str(), node.bmc.url, node.serial);
+  return out;
+}
+
+/// One kind of request, so many times a second, until it is ended.
+class Client {
+ public:
+  Client(const std::filesystem::path& folder, const std::string& name, const std::string& url,
+         int per_second)
+      : codes_(folder / (name + ".codes")) {
+    // Many times, so that few processes begin.
+    std::string urls;
+    for (int each = 0; each < kAgain; ++each) urls += fmt::format(" -o /dev/null '{}'", url);
+    io::Command command;
+    command.program = "sh";
+    command.args = {"-c", fmt::format("while :; do curl -s -w '%{{http_code}}\\n' "
+                                      "--unix-socket {}/api.sock --rate {}/s{}; done",
+                                      folder.string(), per_second, urls)};
+    child_ = need(io::makeProcessRunner()->start(std::move(command), codes_));
+  }
+  /// Answers: all, and those that were not 200.
+  std::pair<int, int> end() {
+    child_->terminate(std::chrono::seconds(1));
+    std::ifstream in(codes_);
+    int all = 0, bad = 0;
+    for (std::string code; in >> code; ++all) bad += code != "200";
+    return {all, bad};
+  }
+
+ private:
+  std::filesystem::path codes_;
+  std::unique_ptr<io::Child> child_;
+};
+
+struct Run {
+  double wall_s = 0, cpu_s = 0;
+  double requests_per_s = 0;
+  int refused = 0;
+  bool arrived = false;
+};
+
+Run runOnce(int nodes, bool is_asked) {
+  Folder folder;
+  const auto cluster = clusterOf(nodes, folder.path());
+  Site site(cluster, folder);
+  Children fleet_processes(nodes, site.bootUrl(), false);
+  Engine engine(cluster, site.phases, site.store(), site.clock(), nullptr);
+  need(io::writeFileAtomic(folder / "cluster.yaml", inventoryText(cluster)));
+  app::Options options;
+  options.inventory = folder / "cluster.yaml";
+  options.state = folder.path();
+  options.cache = folder / "cache";
+  options.lab = folder / "no-lab";
+  // It is there in both runs: what is compared is being asked.
+  const auto server =
+      need(api::ApiServer::start(options, {folder / "api.sock", "", folder / "access"}));
+  std::vector<Client> clients;
+  if (is_asked) {
+    const auto last = fmt::format("{:05}", std::min(nodes, 99'999));
+    clients.emplace_back(folder.path(), "why",
+                         fmt::format("http://x/api/v1/nodes/node[00001-{}]/why", last), 100);
+    clients.emplace_back(folder.path(), "one",
+                         fmt::format("http://x/api/v1/nodes?nodes=node[00001-{}]", last), 80);
+    clients.emplace_back(folder.path(), "page", fmt::format("http://x/api/v1/nodes?limit=[10-100]"),
+                         20);
+  }
+  Run out;
+  const double cpu = secondsOf(CLOCK_PROCESS_CPUTIME_ID);
+  out.wall_s = fastestSeconds(1, [&] { (void)runApply(engine, site, cluster); });
+  out.cpu_s = secondsOf(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+  for (auto& client : clients) {
+    const auto [all, bad] = client.end();
+    out.requests_per_s += all / out.wall_s;
+    out.refused += bad;
+  }
+  out.arrived = site.yard.size() == static_cast<std::size_t>(nodes);
+  server->stop();
+  return out;
+}
+
+double mean(const std::vector<Run>& runs, double Run::* what) {
+  return std::accumulate(runs.begin(), runs.end(), 0.0,
+                         [what](double sum, const Run& run) { return sum + run.*what; }) /
+         static_cast<double>(runs.size());
+}
+
+int benchFleetApi(Report& report, int pairs) {
+  const int nodes = numberFrom("MUSTER_FLEET_NODES", 500);
+  io::raiseDescriptorLimit(kDescriptors);
+  ::setenv("MUSTER_FLEET_PASSWORD", "fleet", 1);
+  std::vector<Run> quiet, asked;
+  for (int pair = 0; pair < pairs; ++pair)
+    for (const bool second : {false, true}) {
+      const bool is_asked = second == (pair % 2 == 0);
+      (is_asked ? asked : quiet).push_back(runOnce(nodes, is_asked));
+    }
+  const auto what = fmt::format("{} nodes, {} pairs: ", nodes, pairs);
+  const double without = mean(quiet, &Run::wall_s), with = mean(asked, &Run::wall_s);
+  report.record({.name = what + "wall time with 200 requests a second, longer by",
+                 .value = 100 * (with / without - 1),
+                 .unit = "%",
+                 .bar = kSlowerPercent});
+  report.record({.name = what + "requests answered a second",
+                 .value = mean(asked, &Run::requests_per_s),
+                 .unit = "1/s",
+                 .bar = kRequestsPerSecond * kLeastOfRate,
+                 .direction = Bar::AtLeast});
+  report.record({.name = what + "wall time without", .value = without, .unit = "s"});
+  report.record({.name = what + "controller's CPU, more by",
+                 .value = 100 * (mean(asked, &Run::cpu_s) / mean(quiet, &Run::cpu_s) - 1),
+                 .unit = "%"});
+  int refused = 0;
+  bool arrived = true;
+  for (const auto* runs : {&quiet, &asked})
+    for (const auto& run : *runs) {
+      refused += run.refused;
+      arrived = arrived && run.arrived;
+    }
+  report.record({.name = what + "requests refused",
+                 .value = static_cast<double>(refused),
+                 .unit = "",
+                 .bar = 0});
+  return arrived ? report.exitCode() : 1;
+}
+
+int benchEither(Report& report) {
+  const int pairs = numberFrom("MUSTER_FLEET_API_PAIRS", 0);
+  return pairs > 0 ? benchFleetApi(report, pairs) : benchFleet(report);
+}
+
 }  // namespace
+
+int run() {
+  Report report("fleet");
+  return benchEither(report);
+}
+
 }  // namespace muster::bench
 
 int main() {
   muster::startLog({}, muster::LogLevel::Error);
-  muster::bench::Report report("fleet");
-  return muster::bench::benchFleet(report);
+  return muster::bench::run();
 }

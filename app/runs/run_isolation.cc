@@ -5,6 +5,7 @@
 #include "app/runs/run_rounds.h"
 #include "app/runs/run_scope.h"
 #include "app/site/effective_cluster.h"
+#include "app/site/leadership.h"
 #include "app/validation/isolation_work.h"
 #include "base/io/crypto.h"
 #include "base/printable.h"
@@ -61,13 +62,13 @@ IsolationServices servicesFor(RunWork& work, const std::string& id) {
 }
 
 /// Of runs that were over when their process died between two steps.
-void sweep(RunWork& work, const std::filesystem::path& folder) {
+void sweep(RunWork& work) {
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+  for (const auto& entry : std::filesystem::directory_iterator(work.isolation->folder, error)) {
     const auto name = entry.path().filename().string();
     if (!name.starts_with(kLogPrefix) || !entry.is_directory(error)) continue;
     const auto run = work.runs.read(name.substr(kLogPrefix.size()));
-    if (run && *run && isEnd((*run)->state)) (void)forgetIsolation(folder, name);
+    if (run && *run && isEnd((*run)->state)) (void)forgetIsolation(*work.isolation, name);
   }
 }
 
@@ -107,7 +108,7 @@ Result<void> settle(RunWork& work, RunRows& rows, const Run& run,
                      row.progress.failed = verdict.culprits.size();
                      addProblems(row, lines);
                    }));
-  return forgetIsolation(work.isolation->folder, logOf(run.id));
+  return forgetIsolation(*work.isolation, logOf(run.id));
 }
 
 /// While the nodes are held.
@@ -121,6 +122,7 @@ Async<void> test(RunWork& work, RunRows& rows, Run run, std::vector<NodeName> no
   wish.nodes = std::move(nodes);
   wish.may_leave_out = run.apply.nodes.empty();
   wish.log = logOf(run.id);
+  wish.is_shared = hasSeveralControllers(work.cluster);
   wish.run_id = "isolate-" + run.id;
   auto done = co_await isolateNodes(servicesFor(work, run.id), std::move(wish));
   if (!done) co_return std::unexpected(std::move(done).error());
@@ -157,7 +159,7 @@ Result<Plan> planIsolation(const RunWork& work, const Run& run, const FactSet& f
 Async<void> isolateForRun(RunWork& work, RunRows& rows, Run run) {
   if (!work.isolation)
     co_return fail(ErrorCode::Internal, "this process cannot test between nodes");
-  sweep(work, work.isolation->folder);
+  sweep(work);
   std::vector<NodeName> nodes;
   std::set<Subject> subjects;
   for (const auto& name : namesOf(run.subjects)) {
@@ -205,7 +207,7 @@ class IsolationRules final : public RunKindRules {
   }
   /// What was tested so far is forgotten.
   Result<void> cancel(const RunWork& work, const Run& run) const override {
-    return work.isolation ? forgetIsolation(work.isolation->folder, logOf(run.id)) : Result<void>();
+    return work.isolation ? forgetIsolation(*work.isolation, logOf(run.id)) : Result<void>();
   }
 };
 

@@ -2,6 +2,7 @@
 #include "app/validation/isolation_work.h"
 
 #include "app/site/state_folder.h"
+#include "app/validation/isolation_log_copy.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/json_input.h"
@@ -309,8 +310,10 @@ Async<isolate::Begun> beginRun(const IsolationServices& services, IsolationWish 
 }  // namespace
 
 Async<isolate::IsolationRun> isolateNodes(IsolationServices services, IsolationWish wish) {
-  isolate::RunLog log(services.folder / wish.log);
+  IsolationLogCopy copy(services.store, wish.log);
+  isolate::RunLog log(services.folder / wish.log, wish.is_shared ? &copy : nullptr);
   CO_TRY_OK(io::makeDirs(services.folder, kStateFolderMode));
+  CO_TRY_OK(log.fetch());
   CO_TRY(begun, co_await interruptedRun(services, log));
   if (!begun) {
     CO_TRY(made, co_await beginRun(services, std::move(wish)));
@@ -339,6 +342,11 @@ Result<std::filesystem::path> keepIsolation(const IsolationServices& services,
 
 Result<void> forgetIsolation(const std::filesystem::path& folder, const std::string& log) {
   return isolate::RunLog(folder / log).remove();
+}
+
+Result<void> forgetIsolation(const IsolationServices& services, const std::string& log) {
+  IsolationLogCopy copy(services.store, log);
+  return isolate::RunLog(services.folder / log, &copy).remove();
 }
 
 }  // namespace muster::app

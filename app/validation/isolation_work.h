@@ -31,8 +31,9 @@ struct IsolationWish {
   IsolationRequest request;
   std::vector<NodeName> nodes;  ///< empty: all of fabrics
   bool may_leave_out =
-      false;        ///< nodes that must not be disturbed are left out; else none is tested
-  std::string log;  ///< name of the folder of what has been done so far
+      false;               ///< nodes that must not be disturbed are left out; else none is tested
+  std::string log;         ///< name of the folder of what has been done so far
+  bool is_shared = false;  ///< another host may go on with it: its log is in the store as well
   std::string run_id = "isolate";  ///< begins the ids of its tasks; empty: a new one
 };
 
@@ -51,5 +52,7 @@ Async<validate::isolate::IsolationRun> isolateNodes(IsolationServices services, 
 Result<std::filesystem::path> keepIsolation(const IsolationServices& services,
                                             const validate::isolate::IsolationRun& done);
 Result<void> forgetIsolation(const std::filesystem::path& folder, const std::string& log);
+/// Also of the store.
+Result<void> forgetIsolation(const IsolationServices& services, const std::string& log);
 
 }  // namespace muster::app

@@ -27,7 +27,7 @@ struct Options {
   int first = 1;
   std::string boot_url, password_env = "MUSTER_FLEET_PASSWORD", tasks_file;
   bool real = false;
-  int redfish_ms = -1, boot_s = -1;
+  int redfish_ms = -1, boot_s = -1, task_ms = -1;
   double redfish_busy = 0, boot_lost = 0, task_fails = 0;
   unsigned long seed = 1;
 
@@ -38,6 +38,8 @@ struct Options {
                      std::chrono::milliseconds(redfish_ms)};
     if (boot_s >= 0)
       out.boot = {std::chrono::seconds(boot_s) * 9 / 10, std::chrono::seconds(boot_s)};
+    if (task_ms >= 0)
+      out.task = {std::chrono::milliseconds(task_ms) * 9 / 10, std::chrono::milliseconds(task_ms)};
     if (redfish_busy > 0) out.redfish_busy = redfish_busy;
     out.boot_lost = boot_lost;
     out.task_fails = task_fails;
@@ -121,6 +123,7 @@ int run(int argc, char** argv) {
   serving->add_option("--redfish-ms", options.redfish_ms,
                       "The slowest answer of a BMC; the fastest is a fifth of it");
   serving->add_option("--boot-s", options.boot_s, "The slowest boot");
+  serving->add_option("--task-ms", options.task_ms, "The slowest task of an agent");
   serving
       ->add_option("--redfish-busy", options.redfish_busy,
                    "Share of requests that are answered 503")

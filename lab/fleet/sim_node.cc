@@ -76,7 +76,7 @@ Result<void> SimNode::listen() {
 
 std::vector<io::Route> SimNode::routes() {
   auto handler = [this](io::ServerRequest request) { return answer(std::move(request)); };
-  return {{"*", "/redfish", handler}, {"*", "/redfish/", handler}};
+  return {{"*", "/redfish", handler}, {"*", "/redfish/", handler}, {"*", "/lab/", handler}};
 }
 
 Task<io::ServerResponse> SimNode::answer(io::ServerRequest request) {

@@ -2,11 +2,13 @@
 // Two hosts with the real program, a state folder each, one PostgreSQL, and a simulated fleet whose
 // agents know both. One host is killed, or stopped and woken: agents report to the other one, it
 // finishes, nothing is done twice, and the one that wakes up stops.
+#include "base/io/crypto.h"
 #include "base/io/process.h"
 #include "inventory/inventory.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/images.h"
 #include "lab/fleet/fleet.h"
+#include "lab/vbmc/firmware_file.h"
 #include "lifecycle/store/leader_lease.h"
 #include "lifecycle/store/runs.h"
 #include "provision/images/image_store_parts.h"
@@ -17,10 +19,12 @@
 #include "tests/paths.h"
 
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 
 #include <fcntl.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <fstream>
 
 namespace muster::test {
@@ -82,7 +86,9 @@ class TwoHosts : public ::testing::Test {
           number, lab::fleet::specOf(number).mac);
     return out;
   }
-  void declare() {
+  virtual void declare() { declare("", ""); }
+  /// `more`: sections of the inventory; `of_profile`: keys of the nodes' profile.
+  void declare(std::string_view more, std::string_view of_profile) {
     std::string nodes;
     for (int number = 1; number <= kNodes; ++number) {
       const auto spec = lab::fleet::specOf(number);
@@ -103,9 +109,10 @@ drivers:
 gates:
   burn-in: {level: quick, groups: [host]}
 profiles:
-  sim: {expect: {gpus: 0, cpus_min: 1}, image: bookworm, drivers: [rdma], gates: [burn-in]}
-nodes:
-)" << nodes;
+  sim: {expect: {gpus: 0, cpus_min: 1}, image: bookworm, drivers: [rdma], gates: [burn-in])"
+                                            << of_profile << "}\n"
+                                            << more << "nodes:\n"
+                                            << nodes;
   }
   /// Made on the first host, and copied to the second one as docs/two-hosts.md says.
   void makeKeysAndImages() {
@@ -129,12 +136,19 @@ nodes:
     for (const char* what : {"ca", "keys"})
       fs::copy(folder_ / "a" / what, folder_ / "b" / what, fs::copy_options::recursive);
   }
-  void startFleet() {
-    fleet_ = start({(binFolder() / "muster-fleet").string(),
-                    {"serve", "--nodes", std::to_string(kNodes), "--boot-url",
-                     "http://127.0.0.1:8080,http://127.0.0.2:8080", "--boot-s", "3", "--tasks-file",
-                     (folder_ / "tasks").string()}},
-                   "fleet.log");
+  virtual void startFleet() { startFleet({}); }
+  void startFleet(const std::vector<std::string>& more) {
+    std::vector<std::string> args{"serve",
+                                  "--nodes",
+                                  std::to_string(kNodes),
+                                  "--boot-url",
+                                  "http://127.0.0.1:8080,http://127.0.0.2:8080",
+                                  "--boot-s",
+                                  "3",
+                                  "--tasks-file",
+                                  (folder_ / "tasks").string()};
+    args.insert(args.end(), more.begin(), more.end());
+    fleet_ = start({(binFolder() / "muster-fleet").string(), args}, "fleet.log");
     ASSERT_TRUE(becomes([&] { return fleet_.hasSaid("BMCs answer"); }));
   }
   Program start(io::Command command, const std::string& log) {
@@ -303,15 +317,18 @@ TEST_F(TwoHosts, keepStandsByCommandsAreSentToWhoServesAndTheHostsChangeHands) {
 /// that was given meanwhile counts.
 class TwoHostsRun : public TwoHosts {
  protected:
-  void beginRunOnA() {
+  void serveOnBoth() {
     copyKeys();
     a_ = muster("a", {"monitor"});
     ASSERT_TRUE(becomes([&] { return a_.hasSaid("muster monitor: 4 nodes"); }));
     b_ = muster("b", {"monitor"});
     ASSERT_TRUE(becomes([&] { return b_.hasSaid("stands by;"); }));
+    runs_ = std::move(*lifecycle::openRuns(url_));
+  }
+  void beginRunOnA() {
+    serveOnBoth();
     apply_ = muster("a", {"apply"});
     ASSERT_TRUE(becomes([&] { return tasks("write-image", "running") > 0; })) << apply_.said();
-    runs_ = std::move(*lifecycle::openRuns(url_));
     const auto all = runs_->list({});
     ASSERT_TRUE(all && all->size() == 1u) << apply_.said();
     id_ = all->front().id;
@@ -362,6 +379,149 @@ TEST_F(TwoHostsRun, isCancelledByAnOrderThatItsHostDidNotLiveToObey) {
   ASSERT_TRUE(becomes([&] { return isEnd(run().state); }));
   EXPECT_EQ(toString(run().state), toString(lifecycle::RunState::Cancelled));
   EXPECT_EQ(whoServes(), "127.0.0.2");
+}
+
+/// The newer kinds of run, each under way when its host is killed: the other host goes on with it,
+/// and the one that was killed stands by when it is started again.
+class TwoHostsKinds : public TwoHostsRun {
+ protected:
+  void declare() override {
+    const auto image = lab::vbmc::makeFirmware("BIOS", "1.5.0", 64u << 10);
+    ASSERT_TRUE(io::writeFileAtomic(folder_ / "bios.fw", image));
+    // Large enough that packing it takes a while.
+    const auto tree = sourceFolder() / "tests/provision/images/make_startable_tree.sh";
+    const auto made = io::runChecked(
+        {.program = "sh",
+         .args = {"-ec",
+                  "cd \"$1\"; \"$2\" tree; head -c 250000000 /dev/urandom >tree/var/data; "
+                  "tar -C tree -cf tree.tar .; rm -r tree",
+                  "sh", folder_.path().string(), tree.string()}});
+    ASSERT_TRUE(made) << made.error().str();
+    TwoHosts::declare(
+        fmt::format("firmware:\n  f1: {{components: {{BIOS: {{version: 1.5.0, file: bios.fw, "
+                    "sha256: {}}}}}}}\n",
+                    io::sha256Hex(image)),
+        ", firmware: f1");
+    auto text = *io::readFile(folder_ / "cluster.yaml");
+    text.replace(
+        text.find("drivers:\n"), 0,
+        "  extra: {import: tree.tar, sha256: " + *io::sha256File(folder_ / "tree.tar") + "}\n");
+    ASSERT_TRUE(io::writeFileAtomic(folder_ / "cluster.yaml", text));
+  }
+  /// A gate takes as long as it takes to be killed in its middle.
+  void startFleet() override { TwoHosts::startFleet({"--task-ms", "4000"}); }
+
+  struct Host {
+    const char *name, *address;
+  };
+  static constexpr Host kA{"a", "127.0.0.1"}, kB{"b", "127.0.0.2"};
+  Program& programOf(const Host& host) { return host.name == kA.name ? a_ : b_; }
+
+  std::string curl(std::vector<std::string> words) const {
+    const auto spec = lab::fleet::specOf(1);
+    words.insert(words.begin(), {"-sk", "-u", "admin:secret"});
+    words.back() = fmt::format("https://{}:{}{}", spec.bmc_address, spec.bmc_port, words.back());
+    const auto said = io::runBlocking({.program = "curl", .args = std::move(words)});
+    return said ? said->out : said.error().str();
+  }
+  /// How the BMC of the first node ends its next updates.
+  void updatesEnd(const std::string& faults) {
+    ASSERT_THAT(curl({"-X", "PUT", "-d", faults, "/lab/faults"}), HasSubstr("update_faults"));
+  }
+  /// That this BMC has taken, by its own word: one task each.
+  int updatesTaken() const {
+    const auto all = nlohmann::json::parse(curl({"/redfish/v1/TaskService/Tasks"}), nullptr, false);
+    return all.is_object() ? all.value("Members@odata.count", -1) : -1;
+  }
+  int gatesRun(const std::string& node) {
+    std::ifstream in(folder_ / "tasks");
+    int count = 0;
+    for (std::string who, what, id, which; in >> who >> what >> id >> which;)
+      count += who == node && what == "run-checks" && which == "running";
+    return count;
+  }
+  /// All nodes are what they should be but the first one, whose firmware has failed for good.
+  void bringUp() {
+    serveOnBoth();
+    if (HasFatalFailure()) return;
+    updatesEnd(R"({"update_faults": [{"kind": "task-fails", "count": 9}]})");
+    apply_ = muster("a", {"apply"});
+    ASSERT_TRUE(ends(apply_));
+    EXPECT_THAT(apply_.said(), HasSubstr("action-failed"));
+    for (int number = 2; number <= kNodes; ++number)
+      ASSERT_EQ(gatesRun(lab::fleet::specOf(number).name), 1) << apply_.said();
+    updatesEnd("{}");
+  }
+  void ask(const Host& host, std::vector<std::string> words) {
+    auto before = *runs_->list({});
+    apply_ = muster(host.name, std::move(words));
+    ASSERT_TRUE(becomes([&] { return runs_->list({})->size() > before.size(); })) << apply_.said();
+    for (const auto& each : *runs_->list({}))
+      if (std::ranges::none_of(before, [&](const auto& old) { return old.id == each.id; }))
+        id_ = each.id;
+  }
+  /// Kills the host that works on the run, and waits for its end at the other one.
+  void expectTakenOver(const Host& from, const Host& to) {
+    ASSERT_EQ(run().state, lifecycle::RunState::Running) << apply_.said();
+    const auto worker = run().worked_on_by;
+    auto& killed = programOf(from);
+    killed.child->signal(SIGKILL);
+    ASSERT_TRUE(ends(killed));
+    const auto waited = untilTakenOver(worker);
+    EXPECT_LE(waited, 90s);
+    std::cout << toString(run().kind) << ": taken over after " << waited.count() << " ms\n";
+    EXPECT_EQ(whoServes(), to.address);
+    ASSERT_TRUE(becomes([&] { return isEnd(run().state); }));
+    EXPECT_EQ(toString(run().state), toString(lifecycle::RunState::Done)) << run().text << "\n"
+                                                                          << programOf(to).said();
+    ASSERT_TRUE(ends(apply_)) << "it follows the run, whoever works on it";
+    EXPECT_TRUE(store_->openIntents()->empty());
+    killed = muster(from.name, {"monitor"});
+    ASSERT_TRUE(becomes([&] { return killed.hasSaid(std::string("serves, at ") + to.address); }));
+  }
+  /// Gates of working nodes again: one of them is run, once, by each agent.
+  void validate() {
+    ask(kA, {"validate", "run", "--nodes", "node0000[2-4]"});
+    ASSERT_TRUE(becomes([&] { return gatesRun("node00002") > 1 || gatesRun("node00003") > 1; }));
+    expectTakenOver(kA, kB);
+    for (int number = 2; number <= kNodes; ++number)
+      EXPECT_EQ(gatesRun(lab::fleet::specOf(number).name), 2) << number;
+  }
+  void retryFirmware() {
+    const auto before = updatesTaken();
+    ASSERT_GT(before, 0);
+    ask(kB, {"firmware", "retry", "node00001", "--reason", "reseated, BMC log clean"});
+    // The BMC has it, and it is not active yet.
+    ASSERT_TRUE(becomes([&] {
+      return b_.hasSaid("BIOS 1.5.0 to be active") || isEnd(run().state);
+    })) << apply_.said();
+    expectTakenOver(kB, kA);
+    EXPECT_EQ(updatesTaken(), before + 1) << "it was sent to the BMC once";
+    EXPECT_THAT(curl({"/redfish/v1/UpdateService/FirmwareInventory/BIOS"}), HasSubstr("1.5.0"));
+    EXPECT_EQ(gatesRun("node00001"), 1);
+    EXPECT_EQ(tasks("write-image", "done"), kNodes);
+  }
+  void buildImage() {
+    ask(kA, {"image", "build", "extra"});
+    ASSERT_TRUE(becomes([&] { return run().state == lifecycle::RunState::Running; }))
+        << apply_.said();
+    expectTakenOver(kA, kB);
+    EXPECT_THAT(apply_.said(), HasSubstr("image extra@"));
+    const auto left = io::runBlocking({.program = "sh",
+                                       .args = {"-c", "ls -d \"$1\"/images/*.part* 2>/dev/null",
+                                                "sh", (folder_ / "cache").string()}});
+    EXPECT_EQ(left->out, "") << "of the build that was killed";
+  }
+};
+
+TEST_F(TwoHostsKinds, validationFirmwareRetryAndImageBuildGoOnAtTheOtherHost) {
+  bringUp();
+  if (HasFatalFailure()) return;
+  validate();
+  if (HasFatalFailure()) return;
+  retryFirmware();
+  if (HasFatalFailure()) return;
+  buildImage();
 }
 
 }  // namespace

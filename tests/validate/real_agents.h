@@ -44,7 +44,7 @@ credentials:
     ip({"link", "add", "br0", "address", "02:00:0a:14:00:01", "type", "bridge"});
     ip({"addr", "add", "10.20.0.1/16", "dev", "br0"});
     ip({"link", "set", "br0", "up"});
-    auto inventory = std::string(kInventory) + more + "nodes:\n";
+    auto inventory = head() + more + "nodes:\n";
     for (int n = 1; n <= nodes; ++n)
       inventory += fmt::format(
           "  - {{names: {}, profile: node, mac: \"{}\", address: 10.20.1.{}, bmc: "
@@ -58,6 +58,8 @@ credentials:
       agent(n, *authority);
     }
   }
+  /// What the inventory begins with.
+  virtual std::string head() const { return kInventory; }
   void SetUp() override {
     if (::geteuid() != 0) GTEST_SKIP() << "network namespaces need root";
   }

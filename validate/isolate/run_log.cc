@@ -15,6 +15,10 @@ namespace {
 using nlohmann::json;
 constexpr std::size_t kMaxBytes = 512u << 20;
 constexpr const char* kFormat = "muster-isolation/1";
+constexpr const char* kBegunFile = "begun.json";
+constexpr int kMostRounds = 1'000;  ///< of a copy: more than any isolation has
+
+std::string nameOf(int number) { return fmt::format("round-{:03}.json", number); }
 
 /// JSON has no NaN: what said nothing is null.
 json toJson(double value) { return std::isfinite(value) ? json(value) : json(); }
@@ -61,12 +65,31 @@ Result<json> readJson(const std::filesystem::path& file) {
 
 }  // namespace
 
-std::filesystem::path RunLog::fileOf(int number) const {
-  return folder_ / fmt::format("round-{:03}.json", number);
+/// The folder first: the copy is for who cannot see it.
+Result<void> RunLog::write(const std::string& name, const std::string& text) const {
+  TRY_OK(io::makeDirs(folder_, 0700));
+  TRY_OK(io::writeFileAtomic(folder_ / name, text, 0600));
+  return copy_ ? copy_->put(name, text) : Result<void>();
+}
+
+/// What was begun comes last: without it nothing is under way here.
+Result<void> RunLog::fetch() {
+  std::error_code error;
+  if (!copy_ || std::filesystem::exists(folder_ / kBegunFile, error)) return {};
+  TRY(begun, copy_->get(kBegunFile));
+  if (!begun) return {};
+  std::filesystem::remove_all(folder_, error);
+  TRY_OK(io::makeDirs(folder_, 0700));
+  for (int number = 1; number <= kMostRounds; ++number) {
+    TRY(round, copy_->get(nameOf(number)));
+    if (!round) break;
+    TRY_OK(io::writeFileAtomic(folder_ / nameOf(number), *round, 0600));
+  }
+  return io::writeFileAtomic(folder_ / kBegunFile, *begun, 0600);
 }
 
 Result<std::optional<Begun>> RunLog::begun() const {
-  const auto file = folder_ / "begun.json";
+  const auto file = folder_ / kBegunFile;
   std::error_code error;
   if (!std::filesystem::exists(file, error)) return std::nullopt;
   TRY(kept, readJson(file));
@@ -90,7 +113,6 @@ Result<std::optional<Begun>> RunLog::begun() const {
 }
 
 Result<void> RunLog::begin(const Begun& begun) {
-  TRY_OK(io::makeDirs(folder_, 0700));
   const json kept{{"format", kFormat},
                   {"run_id", begun.run_id},
                   {"at", muster::toString(begun.at)},
@@ -100,35 +122,42 @@ Result<void> RunLog::begin(const Begun& begun) {
                   {"least_gbits", begun.least_gbits ? json(*begun.least_gbits) : json()},
                   {"until", toString(begun.until)},
                   {"site", siteToJson(begun.site)}};
-  return io::writeFileAtomic(folder_ / "begun.json", jsonText(kept, 1), 0600);
+  return write(kBegunFile, jsonText(kept, 1));
 }
 
 Result<std::vector<LoggedRound>> RunLog::rounds() const {
   std::vector<LoggedRound> rounds;
   std::error_code error;
-  for (int number = 1; std::filesystem::exists(fileOf(number), error); ++number) {
-    TRY(kept, readJson(fileOf(number)));
+  for (int number = 1; std::filesystem::exists(folder_ / nameOf(number), error); ++number) {
+    const auto file = folder_ / nameOf(number);
+    TRY(kept, readJson(file));
     try {
       rounds.push_back({resultOf(kept.at("result")), kept.at("evidence")});
     } catch (const json::exception& thrown) {
-      return damaged(fileOf(number), thrown.what());
+      return damaged(file, thrown.what());
     }
   }
   return rounds;
 }
 
 Result<void> RunLog::add(int number, const LoggedRound& round) {
-  TRY_OK(io::makeDirs(folder_, 0700));
-  return io::writeFileAtomic(
-      fileOf(number),
-      jsonText(json{
-          {"format", kFormat}, {"result", toJson(round.result)}, {"evidence", round.evidence}}),
-      0600);
+  return write(nameOf(number), jsonText(json{{"format", kFormat},
+                                             {"result", toJson(round.result)},
+                                             {"evidence", round.evidence}}));
 }
 
 Result<void> RunLog::remove() {
+  // First what was begun: without it nothing is under way.
+  if (copy_) {
+    TRY_OK(copy_->forget(kBegunFile));
+    for (int number = 1; number <= kMostRounds; ++number) {
+      TRY(round, copy_->get(nameOf(number)));
+      if (!round) break;
+      TRY_OK(copy_->forget(nameOf(number)));
+    }
+  }
   std::error_code error;
-  std::filesystem::remove(folder_ / "begun.json", error);  // first: without it nothing is under way
+  std::filesystem::remove(folder_ / kBegunFile, error);
   std::filesystem::remove_all(folder_, error);
   if (error)
     return fail(ErrorCode::Unavailable,

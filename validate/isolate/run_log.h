@@ -12,6 +12,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 
 namespace muster::validate::isolate {
 
@@ -31,12 +32,26 @@ struct LoggedRound {
   nlohmann::json evidence;  ///< for people
 };
 
+/// Where a log is as well, for a process on another host: texts by the names of its files.
+class RunLogCopy {
+ public:
+  virtual ~RunLogCopy() = default;
+  virtual Result<void> put(const std::string& name, const std::string& text) = 0;
+  /// Nullopt: there is none.
+  virtual Result<std::optional<std::string>> get(const std::string& name) = 0;
+  virtual Result<void> forget(const std::string& name) = 0;
+};
+
 class RunLog {
  public:
   /// `folder` belongs to one wish (the same nodes, engine, floor): what was begun there by it, and
-  /// not ended.
-  explicit RunLog(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  /// not ended. `copy`: borrowed; null: none
+  explicit RunLog(std::filesystem::path folder, RunLogCopy* copy = nullptr)
+      : folder_(std::move(folder)), copy_(copy) {}
 
+  /// Of a folder in which nothing is under way: what another host has begun, and done. Errors:
+  /// those of the copy and of the folder
+  Result<void> fetch();
   /// Nullopt: nothing is under way. Errors: Corrupt, with what to remove
   Result<std::optional<Begun>> begun() const;
   Result<void> begin(const Begun& begun);
@@ -48,8 +63,9 @@ class RunLog {
   const std::filesystem::path& folder() const { return folder_; }
 
  private:
-  std::filesystem::path fileOf(int number) const;
+  Result<void> write(const std::string& name, const std::string& text) const;
   std::filesystem::path folder_;
+  RunLogCopy* copy_ = nullptr;
 };
 
 }  // namespace muster::validate::isolate
