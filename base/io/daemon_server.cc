@@ -138,12 +138,12 @@ Result<void> DaemonServer::run() {
       return fail(ErrorCode::Internal, fmt::format("poll: {}", std::strerror(errno)));
     if ((wait.front().revents & (POLLERR | POLLNVAL)) != 0)
       return fail(ErrorCode::Internal, "the descriptor is no listening socket");
+    lookAtRefused(wait.data() + first_refused);  // before others join them
     pass();
     lookAtDaemon();
     const auto heard = askers_;  // who is there changes while they are served
     for (std::size_t at = 0; at < heard.size(); ++at)
       if (wait[first + at].revents != 0 && !serve(heard[at])) drop(heard[at]);
-    lookAtRefused(wait.data() + first_refused);
     if ((wait.front().revents & POLLIN) != 0) accept();
     if (askers_.empty() && pid_ <= 0 && steady_clock::now() - idle_since_ >= options_.idle)
       return {};
