@@ -35,7 +35,7 @@ function Power({ power }) {
   const over = power.full_load_watts > power.limit_watts;
   return html`<meter min="0" max=${Math.max(power.limit_watts, power.full_load_watts)} high=${power.limit_watts} value=${power.full_load_watts} aria-label=${`${kw(power.full_load_watts)} of ${kw(power.limit_watts)}`}></meter>
     <${Terms} rows=${[["under full load", html`<b>${kw(power.full_load_watts)}</b>${power.estimated_nodes > 0 ? html` <span class="dim">an estimate for ${number(power.estimated_nodes)} nodes</span>` : ""}`], ["it may draw", html`<b>${kw(power.limit_watts)}</b>`],
-      ["so", over ? html`<${State} state="nodes take turns under load" tone="warn" />` : html`<${State} state="all may be under load" tone="ok" />`]]} />`;
+      ["so", over ? html`<${State} state="too little" tone="warn" /> nodes take turns under load` : html`<${State} state="enough" tone="ok" /> all may be under load`]]} />`;
 }
 
 /** @param {{rack: string}} p */
