@@ -64,16 +64,20 @@ std::string slurmConf(const inventory::Cluster& cluster, const Rack& rack, bool 
   auto conf = common(cluster, rack);
   if (controller_side) conf += controllerOnly(rack);
   std::map<std::string, std::string> partitions;
+  std::string all;
   for (std::size_t index = 0; index < rack.nodes.size(); ++index) {
     const auto& domain = rack.nodes[index].domain;
     conf += fmt::format("NodeName={} NodeAddr={} CPUs={} RealMemory={} State=DOWN\n", domain.name,
                         rack.nodes[index].address.str(), domain.vcpus,
                         domain.memory_mib * kUsableMemoryPercent / 100);
+    all += (all.empty() ? "" : ",") + domain.name;
     auto pool = cluster.pools.find(cluster.profileOf(cluster.nodes[index]).pool);
     if (pool == cluster.pools.end() || !pool->second.slurm) continue;
     auto& members = partitions[pool->second.slurm->partition];
     members += (members.empty() ? "" : ",") + domain.name;
   }
+  // A rack of which no node is for Slurm: slurmctld does not start without a partition.
+  if (partitions.empty()) partitions.emplace("all", all);
   for (const auto& [partition, members] : partitions)
     conf += fmt::format("PartitionName={} Nodes={} Default={} MaxTime=INFINITE State=UP\n",
                         partition, members, partition == partitions.begin()->first ? "YES" : "NO");

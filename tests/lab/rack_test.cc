@@ -8,6 +8,7 @@
 #include "tests/lab/lab_cluster.h"
 #include "tests/paths.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -125,6 +126,14 @@ TEST(SlurmConf, forControllerAndForNodes) {
   auto rack = rackOf(cluster);
   expectGolden("slurm.conf", slurmConf(cluster, rack, true));
   expectGolden("slurm-node.conf", slurmConf(cluster, rack, false));
+}
+
+TEST(SlurmConf, hasAPartitionAlsoWhereNoNodeIsForSlurm) {
+  auto cluster = labCluster("t");
+  cluster.pools.clear();
+  const auto conf = slurmConf(cluster, rackOf(cluster), true);
+  EXPECT_THAT(conf, testing::HasSubstr("\nPartitionName=all Nodes=" + cluster.nodes[0].name.str()))
+      << "slurmctld does not start without";
 }
 
 TEST(VbmcConfig, survivesTheFile) {
