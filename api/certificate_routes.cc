@@ -36,9 +36,10 @@ Reply certificate(SiteReader& reader, const Call& call) {
   TRY(node, nodeOf(certificates.session, call, call.text("name")));
   TRY(found, certificates.store->find(node->name));
   if (!found)
-    return std::unexpected(
-        Problem(404, "not-found", node->name.str() + " has no certificate",
-                "its gates have not passed yet: see /nodes/" + node->name.str() + "/why"));
+    return std::unexpected(Problem(404, "not-found", node->name.str() + " has no certificate",
+                                   "its gates have not passed yet: `muster why " +
+                                       node->name.str() + "` says why (GET /nodes/" +
+                                       node->name.str() + "/why)"));
   const auto valid = certificates.store->requireValid(node->name);
   TRY(json, parseJson(found->toJson(), kKeptJson));
   json["valid"] = valid.has_value();

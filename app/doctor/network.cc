@@ -134,6 +134,12 @@ std::string lookAtAddress(const inventory::Network& network, Lines& out) {
     }
   // An interface that is on the network already, with another address; else the first one.
   std::string interface = host.interfaces.empty() ? "INTERFACE" : host.interfaces.front();
+  std::error_code error;
+  for (const auto& each : host.interfaces)  // rather one with hardware behind it
+    if (fs::exists(fs::path("/sys/class/net") / each / "device", error)) {
+      interface = each;
+      break;
+    }
   for (const auto& each : host.addresses)
     if (network.cidr.contains(each.address)) interface = each.interface;
   std::vector<std::string> texts;

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -72,10 +73,20 @@ bool RamOsCache::hasSettled(const fs::path& file) const {
   return std::chrono::system_clock::from_time_t(info.st_ctim.tv_sec) + kSettled < date_();
 }
 
+/// Written by this user, by root, or by whom the cache belongs to.
+bool RamOsCache::isOurs(const fs::path& record) const {
+  struct stat file{}, folder{};
+  return ::lstat(record.c_str(), &file) == 0 &&
+         ::stat(record.parent_path().c_str(), &folder) == 0 &&
+         (file.st_uid == ::geteuid() || file.st_uid == 0 || file.st_uid == folder.st_uid);
+}
+
 /// What an earlier process has worked out, if nothing has changed since. A record that cannot be
 /// read, or says something else than a digest, is none.
 std::optional<RamOsCache::Known> RamOsCache::recorded() const {
-  const auto text = io::readFile(recordFile(), kMaxRecordBytes);
+  const auto file = recordFile();
+  if (!isOurs(file)) return std::nullopt;
+  const auto text = io::readFile(file, kMaxRecordBytes);
   if (!text) return std::nullopt;
   const auto record = jsonOrNone(*text, kKeptJson);
   const auto digest = textOf(record, "digest"), state = textOf(record, "state");

@@ -52,6 +52,7 @@ class RamOsCache {
   bool holds(Known& known) const;
   bool hasSettled(const std::filesystem::path& file) const;
   std::filesystem::path recordFile() const;
+  bool isOurs(const std::filesystem::path& record) const;
   std::optional<Known> recorded() const;
   void record(const Known& known, const std::string& digest) const;
 

@@ -6,6 +6,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 namespace muster::provision {
@@ -127,6 +129,18 @@ TEST_F(RamOsCacheTest, aRecordThatIsNoneIsWorkedOutAgain) {
     ASSERT_TRUE(io::writeFileAtomic(file, record.dump()));
     EXPECT_EQ(askedAnew(), first) << "no path is made of " << digest;
   }
+}
+
+TEST_F(RamOsCacheTest, aRecordOfAnotherUserIsNotBelieved) {
+  if (::geteuid() != 0) GTEST_SKIP() << "gives a file away";
+  (void)askedAnew();
+  ASSERT_THAT(records(), SizeIs(1));
+  ASSERT_EQ(::chown(records().front().c_str(), 65534, 65534), 0);
+  (void)askedAnew();
+  EXPECT_EQ(worked_out_, 2);
+  struct stat info{};
+  ASSERT_EQ(::stat(records().front().c_str(), &info), 0);
+  EXPECT_EQ(info.st_uid, 0u) << "it is written anew";
 }
 
 TEST_F(RamOsCacheTest, whoCannotWriteAnswersToo) {
