@@ -67,6 +67,9 @@ int certVerify(const app::Options& options, const app::CertificateFile& file) {
   if (!site) return report(site.error());
   const auto verdicts = (*site)->records().verifyCertificates(file.node);
   if (!verdicts) return report(verdicts.error());
+  if (verdicts->empty())
+    return report(Error(ErrorCode::NotFound,
+                        "nothing was verified: no node is declared, or none is in your scope"));
   nlohmann::json out = nlohmann::json::array();
   for (const auto& each : *verdicts) {
     const auto why = each.valid ? std::string() : each.valid.error().str();

@@ -392,6 +392,15 @@ TEST_F(CliTest, stateIsTheSameForPeopleAndMachines) {
   EXPECT_EQ(why["facet"], "enrolled") << "the first goal of all";
 }
 
+TEST_F(CliTest, whereThereIsNoNodeNothingIsVerified) {
+  makeStore();
+  const std::string inventory(MusterFolder::kInventory);
+  folder_.write("cluster.yaml", inventory.substr(0, inventory.find("\nnodes:") + 1));
+  const auto verified = folder_.muster({"cert", "verify"});
+  EXPECT_NE(verified.code, 0) << verified.out;
+  EXPECT_THAT(verified.err, HasSubstr("nothing was verified: no node is declared"));
+}
+
 TEST_F(CliTest, nodesWithoutACertificateAreVoid) {
   makeStore();
   const auto verified = folder_.muster({"cert", "verify"});
