@@ -120,6 +120,16 @@ std::expected<void, Problem> requireInScope(SiteReader& reader, const Call& call
   return {};
 }
 
+std::expected<std::set<std::string>, Problem> namedNodes(app::Session& session, const Call& call) {
+  std::set<std::string> named;
+  const auto hostlist = call.text("nodes");
+  if (hostlist.empty()) return named;
+  TRY(names, inventory::expandHostlist(hostlist));
+  for (const auto& name : names) TRY_OK(nodeOf(session, call, name));
+  named.insert(names.begin(), names.end());
+  return named;
+}
+
 Problem noSuch(std::string_view what, const std::string& name, const std::string& there_are) {
   return {404, "not-found", fmt::format("there is no {} {}", what, name),
           "there are: " + there_are};

@@ -8,6 +8,7 @@
 #include "lifecycle/model/plan_impact.h"
 #include "lifecycle/model/quarantine.h"
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,9 @@ bool sees(const inventory::Cluster& cluster, const Call& call, const std::string
 /// Errors: 404 (names the first node that is not in the scope, or not in the inventory)
 std::expected<void, Problem> requireInScope(SiteReader& reader, const Call& call,
                                             const std::string& hostlist);
+/// Those that the parameter "nodes" (a hostlist) names; none: it does not ask for some. Errors:
+/// 400; 404 (names the first node that is not in the scope, or not in the inventory)
+std::expected<std::set<std::string>, Problem> namedNodes(app::Session& session, const Call& call);
 /// Errors: 404 (no such thing; what there is)
 Problem noSuch(std::string_view what, const std::string& name, const std::string& there_are);
 

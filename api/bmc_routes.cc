@@ -5,9 +5,6 @@
 #include "app/nodes/bmc_credentials.h"
 #include "app/nodes/bmc_trust.h"
 #include "inventory/model/cluster.h"
-#include "inventory/parse/hostlist.h"
-
-#include <set>
 
 namespace muster::api {
 namespace {
@@ -16,12 +13,7 @@ namespace {
 Reply bmcs(SiteReader& reader, const Call& call) {
   TRY(session, reader.session());
   const auto& cluster = session->cluster();
-  std::set<std::string> named;
-  if (const auto hostlist = call.text("nodes"); !hostlist.empty()) {
-    TRY_OK(requireInScope(reader, call, hostlist));
-    TRY(names, inventory::expandHostlist(hostlist));
-    named.insert(names.begin(), names.end());
-  }
+  TRY(named, namedNodes(*session, call));
   std::vector<nlohmann::json> wanted;
   for (const auto& node : cluster.nodes)
     if (call.scope.has(cluster, node) && (named.empty() || named.contains(node.name.str())))

@@ -6,10 +6,7 @@
 #include "app/validation/certificates.h"
 #include "base/json_input.h"
 #include "inventory/model/cluster.h"
-#include "inventory/parse/hostlist.h"
 #include "validate/validate.h"
-
-#include <set>
 
 namespace muster::api {
 namespace {
@@ -64,12 +61,7 @@ nlohmann::json stateOf(const Certificates& certificates, const NodeName& node) {
 Reply all(SiteReader& reader, const Call& call) {
   TRY(certificates, open(reader));
   const auto& cluster = certificates.session.cluster();
-  std::set<std::string> named;
-  if (const auto hostlist = call.text("nodes"); !hostlist.empty()) {
-    TRY_OK(requireInScope(reader, call, hostlist));
-    TRY(names, inventory::expandHostlist(hostlist));
-    named.insert(names.begin(), names.end());
-  }
+  TRY(named, namedNodes(certificates.session, call));
   std::vector<nlohmann::json> wanted;
   for (const auto& node : cluster.nodes)
     if (call.scope.has(cluster, node) && (named.empty() || named.contains(node.name.str())))

@@ -9,7 +9,6 @@
 #include "inventory/parse/hostlist.h"
 
 #include <memory>
-#include <set>
 
 namespace muster::api {
 namespace {
@@ -48,12 +47,7 @@ Reply firmware(SiteReader& reader, const Call& call, Kept<Cells>& kept) {
 Reply upgrades(SiteReader& reader, const Call& call) {
   TRY(session, reader.session());
   const auto& cluster = session->cluster();
-  std::set<std::string> named;
-  if (const auto hostlist = call.text("nodes"); !hostlist.empty()) {
-    TRY_OK(requireInScope(reader, call, hostlist));
-    TRY(names, inventory::expandHostlist(hostlist));
-    named.insert(names.begin(), names.end());
-  }
+  TRY(named, namedNodes(*session, call));
   std::vector<nlohmann::json> wanted;
   for (const auto& node : app::nodesWithBaseline(cluster))
     if (sees(cluster, call, node.str()) && (named.empty() || named.contains(node.str())))

@@ -9,7 +9,6 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/pools.h"
 #include "inventory/model/profile.h"
-#include "inventory/parse/hostlist.h"
 #include "lifecycle/audit/history.h"
 #include "lifecycle/model/json.h"
 #include "lifecycle/model/node_state.h"
@@ -67,11 +66,8 @@ std::expected<Filter, Problem> filterOf(app::Session& session, const Call& call)
   if (!is_rack)
     return std::unexpected(
         Problem(404, "not-found", "no node of the inventory is in rack " + out.rack));
-  if (const auto hostlist = call.text("nodes"); !hostlist.empty()) {
-    TRY(names, inventory::expandHostlist(hostlist));
-    for (const auto& name : names) TRY_OK(nodeOf(session, call, name));
-    out.names.insert(names.begin(), names.end());
-  }
+  TRY(names, namedNodes(session, call));
+  out.names = std::move(names);
   return out;
 }
 
