@@ -417,7 +417,7 @@ TEST_F(RolloutKills, goOnByThemselvesAndNothingIsDoneTwice) {
 class InspectionKills : public ServerKills {};
 
 TEST_F(InspectionKills, aRestartedServerWaitsForTheBootThatItFindsUnderWay) {
-  startFleet("20", "100");
+  startFleet("120", "100");  // 108 s at least
   if (HasFatalFailure()) return;
   serve();
   if (HasFatalFailure()) return;
@@ -427,6 +427,7 @@ TEST_F(InspectionKills, aRestartedServerWaitsForTheBootThatItFindsUnderWay) {
   ASSERT_TRUE(becomes([&] { return told(nameOf(1), "power", "on") > 0; })) << run(id).text;
   const auto begun = Steady::now();
   constexpr int kRestarts = 6;
+  constexpr auto kLooksFor = 14s;  ///< longer than a system that runs already is given to call
   for (int restart = 0; restart < kRestarts; ++restart) {
     kill();
     serve();
@@ -435,12 +436,14 @@ TEST_F(InspectionKills, aRestartedServerWaitsForTheBootThatItFindsUnderWay) {
     ASSERT_TRUE(becomes([&] {
       const auto state = run(id).state;
       return (state == RunState::Running || state == RunState::Planning) &&
-             Steady::now() - started_ > 1s;
+             Steady::now() - started_ > kLooksFor;
     })) << toString(run(id).state);
     EXPECT_EQ(told(nameOf(1), "inspect", "running"), 0) << "it was to be killed before it calls";
-    EXPECT_LT(Steady::now() - begun, 18s) << "the boot is over, and nothing is shown";
+    EXPECT_EQ(told(nameOf(1), "power", "off"), 0) << "its power was cut in the middle of its boot";
+    if (Steady::now() - begun > 90s) break;  // a slow machine: the next one would meet its end
   }
   ASSERT_TRUE(becomes([&] { return told(nameOf(1), "inspect", "done") > 0; })) << run(id).text;
+  EXPECT_GE(kills_, 3) << "this machine is too slow to show anything";
   EXPECT_EQ(told(nameOf(1), "power", "on"), 1) << "one boot for one inspection";
   EXPECT_EQ(told(nameOf(1), "power", "off"), 0);
   std::cout << fmt::format(
