@@ -33,6 +33,12 @@ std::string adviceFor(Mode mode, const NodeName& node, bool by_medium) {
 
 }  // namespace
 
+bool isOnItsWayIntoRam(BootLog& log, const NodeName& node, const Clock& clock) {
+  const auto begun = log.underWay(node);
+  return begun && *begun && (*begun)->mode == Mode::Ram &&
+         clock.now() - (*begun)->at < limitHere(clock, kBootLimit);
+}
+
 Restarts::Stage& Restarts::stageOf(const NodeName& node, Mode mode) {
   auto [at, fresh] = stages_.try_emplace(node);
   if (fresh || at->second.mode != mode) at->second = Stage{mode, clock_.steady(), 0, {}, false};

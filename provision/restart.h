@@ -29,6 +29,10 @@ inline constexpr std::chrono::seconds kRamCallBack{
 inline constexpr int kMaxBoots = 2;  ///< tries for one stage
 inline constexpr std::chrono::milliseconds kLookSoon{250}, kLookAgain{2000};
 
+/// Whether muster, or one before it, has started this machine into the RAM OS, and it may still
+/// come from there. Unknown counts as no.
+bool isOnItsWayIntoRam(BootLog& log, const NodeName& node, const Clock& clock);
+
 class Restarts {
  public:
   Restarts(

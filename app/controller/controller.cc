@@ -39,6 +39,7 @@
 #include "provision/netboot/netboot.h"
 #include "provision/peers/peer_service.h"
 #include "provision/provision.h"
+#include "provision/restart.h"
 #include "provision/storage/data_wipe.h"
 #include "provision/storage/erase.h"
 #include "validate/certificate_migration.h"
@@ -301,6 +302,9 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
                                     options.runFolder("hosts"),   options.runFolder("tftp")};
   netboot.workers = &workers_;
   netboot.dnsmasq_unit = dnsmasq;
+  netboot.is_on_its_way = [this](const NodeName& node) {
+    return boot_log_ && provision::isOnItsWayIntoRam(*boot_log_, node, *clock_);
+  };
   netboot.window = [this] { return limitHere(*clock_, gateway::kEnrollmentWindow); };
   netboot_ = provision::makeNetboot(cluster_, *images_, *gateway_, *processes_,
                                     context_.get_executor(), std::move(netboot));

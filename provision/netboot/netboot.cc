@@ -117,6 +117,8 @@ class DnsmasqNetboot final : public Netboot {
   const std::string* signedScriptOf(const io::ServerRequest& request) const;
   Result<RamBoot> ramBootOf(const inventory::Node& node, const std::string& live);
   std::string scriptFor(const io::ServerRequest& request);
+  /// As NetbootOptions::is_on_its_way says.
+  void armOnItsWay(const inventory::Node& node, const std::string& from);
   bool mayBe(const inventory::Node& node, const std::string& remote_address) const;
   std::string stayOnDisk(const io::ServerRequest& request, const std::string& reason);
 
@@ -453,6 +455,16 @@ Task<io::ServerResponse> DnsmasqNetboot::answer(io::ServerRequest request) {
   co_return io::ServerResponse::text(200, std::move(script));
 }
 
+void DnsmasqNetboot::armOnItsWay(const inventory::Node& node, const std::string& from) {
+  const bool by_script = !bootsBySignedLoaders(cluster_->profileOf(node));
+  if (!by_script || !mayBe(node, from) || !options_.is_on_its_way(node.name)) return;
+  logInfo("netboot", "{} was started into the RAM OS by an earlier process; it is armed anew",
+          node.name.str());
+  if (const auto armed = arm(node.name); !armed)
+    logWarning("netboot", "{} cannot start into the RAM OS: {}", node.name.str(),
+               armed.error().str());
+}
+
 std::string DnsmasqNetboot::scriptFor(const io::ServerRequest& request) {
   const auto query = io::queryOf(request.target);
   const auto given = query.find("mac");
@@ -461,6 +473,7 @@ std::string DnsmasqNetboot::scriptFor(const io::ServerRequest& request) {
   const auto node = by_mac_.find(*mac);
   if (node == by_mac_.end()) return stayOnDisk(request, mac->str() + " is not in the inventory");
   const auto& name = node->second->name;
+  if (!armed_.contains(name)) armOnItsWay(*node->second, request.remote_address);
   const auto armed = armed_.find(name);
   if (armed == armed_.end()) return stayOnDisk(request, name.str() + " has nothing to do here");
   if (!mayBe(*node->second, request.remote_address)) {

@@ -90,6 +90,10 @@ struct NetbootOptions {
   std::function<std::chrono::milliseconds()> window = [] {
     return std::chrono::milliseconds(gateway::kEnrollmentWindow);
   };
+  /// Whether a process before this one has started the machine into the RAM OS, and it has not come
+  /// yet: what that process had armed is lost with it, so it is armed anew when it asks. Never
+  /// while it has its script already: then what that one holds must stay good.
+  std::function<bool(const NodeName&)> is_on_its_way = [](const NodeName&) { return false; };
 };
 /// Of the dnsmasq that netboot runs in this folder, also when its muster was killed.
 inline std::filesystem::path dnsmasqLeaseFile(const std::filesystem::path& run_folder) {
