@@ -238,10 +238,9 @@ class RolloutKills : public ServerKills {
     if (HasFatalFailure()) return;
     serve();
     if (HasFatalFailure()) return;
-    auto token = muster({"token", "create", "ben", "--role", "approver", "--owner", "ben"});
-    while (token.ends_with('\n')) token.pop_back();
-    ben_ = "Authorization: Bearer " + token;
-    const auto asked = ask("POST", "/runs", {{"kind", "apply"}});
+    anna_ = tokenOf("anna", "admin");
+    ben_ = tokenOf("ben", "approver");
+    const auto asked = ask("POST", "/runs", {{"kind", "apply"}}, {anna_});
     ASSERT_TRUE(asked.is_object() && asked.contains("id")) << asked;
     const auto id = asked["id"].get<std::string>();
     ASSERT_TRUE(becomes([&] {
@@ -252,6 +251,12 @@ class RolloutKills : public ServerKills {
     for (int number = 1; number <= kNodes; ++number)
       ASSERT_EQ(told(nameOf(number), "install-driver", "running"), 1);
   }
+  /// As a header.
+  std::string tokenOf(const std::string& name, const std::string& role) const {
+    auto token = muster({"token", "create", name, "--role", role, "--owner", name});
+    while (token.ends_with('\n')) token.pop_back();
+    return "Authorization: Bearer " + token;
+  }
   /// By ben, where the run waits for somebody and he has not said it yet.
   void approveOnce(const std::string& id) {
     if (agreed_.contains(id)) return;
@@ -260,7 +265,9 @@ class RolloutKills : public ServerKills {
     EXPECT_TRUE(now.approvals.empty()) << "nobody has agreed to " << id << " yet";
     const auto answer = ask("POST", "/runs/" + id + "/approve", {{"plan_hash", now.plan_hash}},
                             {ben_, "Idempotency-Key: approve-" + id});
-    if (answer.is_object() && answer.contains("id")) agreed_.insert(id);
+    if (!answer.is_object()) return;  // nobody answers at the moment
+    EXPECT_TRUE(answer.contains("id")) << answer;
+    agreed_.insert(id);
   }
   /// Every third one is of firmware, the others of a driver.
   static bool isFirmware(int number) { return number % 3 == 0; }
@@ -294,7 +301,7 @@ class RolloutKills : public ServerKills {
         {"change", changeOf(number)}};
     nlohmann::json answer;
     EXPECT_TRUE(becomes([&] {
-      answer = ask("POST", "/runs", body, {key});
+      answer = ask("POST", "/runs", body, {key, anna_});
       return answer.is_object();
     }));
     EXPECT_TRUE(answer.is_object() && answer.contains("id")) << answer;
@@ -330,7 +337,7 @@ class RolloutKills : public ServerKills {
   }
   /// An order that was answered a moment before the server died is obeyed by the next one.
   void pauseAndDie(const std::string& id) {
-    const auto answer = ask("POST", "/runs/" + id + "/pause", nlohmann::json::object());
+    const auto answer = ask("POST", "/runs/" + id + "/pause", nlohmann::json::object(), {anna_});
     if (!answer.is_object() || !answer.contains("id")) return;  // it has ended meanwhile
     kill();
     serve();
@@ -340,7 +347,7 @@ class RolloutKills : public ServerKills {
     })) << toString(run(id).state);
     EXPECT_EQ(toString(run(id).state), toString(RunState::Paused)) << "an order was lost";
     ++pauses_;
-    const auto resumed = ask("POST", "/runs/" + id + "/resume", nlohmann::json::object());
+    const auto resumed = ask("POST", "/runs/" + id + "/resume", nlohmann::json::object(), {anna_});
     EXPECT_TRUE(resumed.is_object() && resumed.contains("id")) << resumed;
   }
   void expectOnce(const std::string& id, int number, const std::vector<int>& updates,
@@ -390,7 +397,7 @@ class RolloutKills : public ServerKills {
     expectOnce(id, number, updates, installs);
   }
 
-  std::string ben_;
+  std::string anna_, ben_;  ///< who asks, and who agrees
   std::set<std::string> agreed_;
   std::mt19937 random_{static_cast<unsigned>(numberIn("MUSTER_CRASH_SEED", 1))};
   std::chrono::milliseconds slowest_{0};
