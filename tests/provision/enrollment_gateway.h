@@ -19,6 +19,7 @@ class EnrollmentGateway final : public gateway::GatewayServer {
                                      std::chrono::seconds) override {
     co_return fail(ErrorCode::Timeout, "");
   }
+  void abandon(const NodeName&, const std::string&) override {}
   Result<void> submit(const NodeName&, wire::AgentTask) override {
     return fail(ErrorCode::Unavailable, "");
   }

@@ -2,20 +2,12 @@
 // What Restarts tells others: that a boot which it has begun has come to its end.
 #include "provision/restart.h"
 
-#include "base/ip_address.h"
 #include "gateway/refused_agents.h"
-#include "inventory/model/cluster.h"
-#include "inventory/model/networks.h"
-#include "provision/boot_log.h"
-#include "provision/netboot/netboot.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/fakes/fake_bmc.h"
-#include "tests/fakes/fake_image_store.h"
 #include "tests/fakes/fake_netboot.h"
-#include "tests/fakes/fake_process_runner.h"
 #include "tests/fakes/memory_store.h"
 #include "tests/provision/clusters.h"
-#include "tests/provision/enrollment_gateway.h"
 #include "tests/run_async.h"
 #include "tests/slowed_clock.h"
 
@@ -27,7 +19,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 
 /// The node's installed system calls, and is not listened to.
 class RefusingGateway final : public gateway::AgentGateway, public gateway::RefusedAgents {
@@ -208,72 +199,22 @@ TEST_F(RestartsTest, aSystemThatCallsWithARefusedKeyKeepsItsPower) {
   EXPECT_THAT(fleet.fake(kNode).calls, ::testing::Not(::testing::Contains(HasSubstr("power"))));
 }
 
-// A machine that asks for its boot script when the process that has switched its power is gone.
-
-Async<io::ServerResponse> answerOf(io::Handler handle, io::ServerRequest request) {
-  co_return co_await handle(std::move(request));
-}
-
-class NetbootRestart : public ::testing::Test {
- protected:
-  void SetUp() override {
-    cluster.networks[0].controller = *Ipv4::parse("127.0.0.1");
-    NetbootOptions options{folder / "run",   8080,           8443, std::string(64, 'c'),
-                           folder / "hosts", folder / "tftp"};
-    options.steady = [this] { return clock.steady(); };
-    options.is_on_its_way = [this](const NodeName& node) {
-      return isOnItsWayIntoRam(*log, node, clock);
-    };
-    netboot = makeNetboot(cluster, images, gateway, processes, io.get_executor(), options);
-  }
-  std::string ask(const std::string& from = "10.20.1.1") {
-    io::ServerRequest request;
-    request.method = "GET";
-    request.target = "/boot/ipxe?mac=52:54:00:00:00:01";
-    request.remote_address = from;
-    const auto response =
-        muster::test::runAsync(answerOf(netboot->routes().at(0).handle, request)).value();
-    return std::get<std::string>(response.body);
-  }
-  static auto leadsIntoTheRamOs() { return HasSubstr("muster.enrolment=enrollment-gpu001-"); }
-
-  FakeClock clock;
-  asio::io_context io;
-  muster::test::TempFolder folder;
+/// What a process that starts is told of machines that may ask it for their boot script.
+TEST_F(RestartsTest, aMachineIsOnItsWayIntoTheRamOsUntilItHasCalledOrItsTimeIsOver) {
   muster::test::MemoryStore store;
-  std::unique_ptr<BootLog> log = makeBootLog(store);
-  inventory::Cluster cluster = twoNodes();
-  muster::test::FakeImageStore images;
-  muster::test::FakeProcessRunner processes;
-  EnrollmentGateway gateway;
-  std::unique_ptr<Netboot> netboot;
-};
-
-/// The process that has begun the boot was killed before the machine asked.
-TEST_F(NetbootRestart, bootsIntoTheRamOsAllTheSame) {
-  EXPECT_THAT(ask(), HasSubstr("sanboot")) << "nobody has started it";
+  const auto log = makeBootLog(store);
+  EXPECT_FALSE(isOnItsWayIntoRam(*log, kNode, clock));
   ASSERT_TRUE(log->began(kNode, {wire::Mode::Ram, clock.now()}));
-  const auto script = ask();
-  EXPECT_THAT(script, leadsIntoTheRamOs());
-  EXPECT_EQ(ask(), script) << "asking again is not another arming";
-  ASSERT_TRUE(log->ended(kNode));
-  netboot->disarm(kNode);
-  EXPECT_THAT(ask(), HasSubstr("sanboot")) << "its RAM OS has called";
-}
-
-TEST_F(NetbootRestart, onlyFromItsOwnAddress) {
-  ASSERT_TRUE(log->began(kNode, {wire::Mode::Ram, clock.now()}));
-  EXPECT_THAT(ask("10.20.1.2"), Not(leadsIntoTheRamOs()));
-  EXPECT_THAT(ask(), leadsIntoTheRamOs());
-}
-
-TEST_F(NetbootRestart, notWhenItsTimeIsOverNorWhenItWasToStartFromItsDisk) {
+  EXPECT_TRUE(isOnItsWayIntoRam(*log, kNode, clock));
+  clock.advance(kBootLimit);
+  EXPECT_FALSE(isOnItsWayIntoRam(*log, kNode, clock));
   ASSERT_TRUE(log->began(kNode, {wire::Mode::Disk, clock.now()}));
-  EXPECT_THAT(ask(), HasSubstr("sanboot"));
-  ASSERT_TRUE(log->began(kNode, {wire::Mode::Ram, clock.now() - kBootLimit}));
-  EXPECT_THAT(ask(), HasSubstr("sanboot"));
+  EXPECT_FALSE(isOnItsWayIntoRam(*log, kNode, clock));
+  ASSERT_TRUE(log->began(kNode, {wire::Mode::Ram, clock.now()}));
+  ASSERT_TRUE(log->ended(kNode));
+  EXPECT_FALSE(isOnItsWayIntoRam(*log, kNode, clock));
   ASSERT_TRUE(store.putValue("boot.gpu001", "damaged"));
-  EXPECT_THAT(ask(), HasSubstr("sanboot")) << "what cannot be read is no reason to boot";
+  EXPECT_FALSE(isOnItsWayIntoRam(*log, kNode, clock)) << "no reason to boot anything";
 }
 
 }  // namespace

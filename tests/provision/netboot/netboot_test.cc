@@ -21,6 +21,7 @@
 
 #include <csignal>
 #include <fstream>
+#include <set>
 
 namespace muster::provision {
 namespace {
@@ -46,6 +47,7 @@ class NetbootTest : public ::testing::Test {
       options.steady = [this] { return clock.steady(); };
       options.look_for_old = std::chrono::milliseconds(1);
       options.window = [this] { return limitHere(place, gateway::kEnrollmentWindow); };
+      options.is_on_its_way = [this](const NodeName& node) { return on_its_way.contains(node); };
       netboot_ = makeNetboot(cluster, images, gateway, processes, io.get_executor(), options);
     }
     return *netboot_;
@@ -70,6 +72,7 @@ class NetbootTest : public ::testing::Test {
   muster::test::FakeImageStore images;
   muster::test::FakeProcessRunner processes;
   EnrollmentGateway gateway;
+  std::set<NodeName> on_its_way;  ///< as an earlier process has left them
   std::unique_ptr<Netboot> netboot_;
 };
 
@@ -85,6 +88,15 @@ TEST_F(NetbootTest, onlyTheArmedNodeBootsIntoTheRamOs) {
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("enrollment-gpu001-2"))
       << "each arming has an id of its own";
+}
+
+TEST_F(NetbootTest, aNodeThatAProcessBeforeThisOneHasStartedIsArmedWhenItAsks) {
+  on_its_way = {NodeName("gpu001")};
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01", "10.20.1.2"), HasSubstr("sanboot"));
+  const auto script = ask("/boot/ipxe?mac=52:54:00:00:00:01");
+  EXPECT_THAT(script, HasSubstr("muster.enrolment=enrollment-gpu001-1 "));
+  EXPECT_EQ(ask("/boot/ipxe?mac=52:54:00:00:00:01"), script) << "once";
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:02", "10.20.1.2"), HasSubstr("sanboot"));
 }
 
 TEST_F(NetbootTest, theScriptOfTheSecondHostLoadsFromItAndNamesTheOthersToo) {
