@@ -19,7 +19,6 @@ class EnrollmentGateway final : public gateway::GatewayServer {
                                      std::chrono::seconds) override {
     co_return fail(ErrorCode::Timeout, "");
   }
-  void abandon(const NodeName&, const std::string&) override {}
   Result<void> submit(const NodeName&, wire::AgentTask) override {
     return fail(ErrorCode::Unavailable, "");
   }
@@ -30,6 +29,7 @@ class EnrollmentGateway final : public gateway::GatewayServer {
                                                           std::chrono::milliseconds) override {
     co_return std::nullopt;
   }
+  void abandon(const NodeName&, const std::string&) override {}
   Async<wire::AgentTaskReport> runTask(NodeName, wire::AgentTask) override {
     co_return fail(ErrorCode::Unavailable, "");
   }
