@@ -72,11 +72,17 @@ def regular(root, path):
     return real
 
 
+def loads(path):
+    """What the loader itself says. readelf also reads sections, which neither kernel nor loader looks at: damage there is damage of content, as
+    in any other byte that has no checksum."""
+    return quiet("/lib64/ld-linux-x86-64.so.2", "--verify", path).returncode in (0, 2)  # 2: without an interpreter, as libraries are
+
+
 def elf(path):
     told = quiet("readelf", "-W", "-h", "-l", "-d", path)
     text = told.stdout.decode(errors="replace")
     words = told.stderr.decode(errors="replace")
-    if "Machine:" not in text or "Error" in words or "beyond" in words or "past end" in words:
+    if "Machine:" not in text or (("Error" in words or "beyond" in words or "past end" in words) and not loads(path)):
         raise Wrong(f"{path}: readelf says {words[:200]}")
     if "X86-64" not in text:
         raise Wrong(f"{path} is for another machine")
