@@ -77,6 +77,7 @@ Result<app::SiteStatus> siteStatusFrom(const json& source) {
     lifecycle::Leader found;
     found.holder = member.text("holder");
     found.address = member.text("address");
+    found.api_url = member.text("url", kMayBeAbsent);
     if (const auto good = member.finish(); !good) read.take(good.error());
     out.leader = std::optional(std::move(found));
   }

@@ -11,6 +11,8 @@
 namespace muster::api {
 namespace {
 
+constexpr std::int64_t kOverrideHours = 24, kMostOverrideHours = 72;
+
 struct Certificates {
   app::Session& session;
   app::Keys keys;
@@ -93,9 +95,22 @@ Reply revoke(SiteReader& reader, const Call& call) {
   TRY(session, reader.session());
   TRY(node, nodeOf(*session, call, call.text("name")));
   const auto options = reader.optionsFor(call.actor);
-  TRY_OK(app::revokeCertificate(options, node->name.str(), call.text("reason")));
-  return Answer{
-      200, {{"node", node->name.str()}, {"list", app::revocationListOf(options.state).string()}}};
+  TRY(had, app::revokeCertificate(options, node->name.str(), call.text("reason")));
+  return Answer{200,
+                {{"node", node->name.str()},
+                 {"had_certificate", had},
+                 {"list", app::revocationListOf(options.state).string()}}};
+}
+
+/// The inventory says which persons may; the role alone does not do.
+Reply overrideGates(SiteReader& reader, const Call& call) {
+  TRY(session, reader.session());
+  TRY(node, nodeOf(*session, call, call.text("name")));
+  app::CertificateOverride request{node->name.str(), call.text("reason"),
+                                   static_cast<int>(call.integer("hours", kOverrideHours))};
+  request.user = call.identity.person.empty() ? call.identity.principal : call.identity.person;
+  TRY(until, app::overrideCertificate(reader.optionsFor(call.actor), request));
+  return Answer{200, {{"node", node->name.str()}, {"until", muster::toString(until)}}};
 }
 
 }  // namespace
@@ -134,6 +149,20 @@ void addCertificateRoutes(std::vector<ApiRoute>& routes) {
                     refTo("RevocationOrder"),
                     200,
                     revoke});
+  routes.push_back(
+      {"POST",
+       "/nodes/{name}/certificate/override",
+       Verb::Certify,
+       Reach::Scoped,
+       "Let it join although gates have not passed; only for persons that "
+       "certificates.may_override of the inventory names",
+       {kNameField},
+       {},
+       {{"reason", Kind::Text, "Why; recorded in the certificate and in the log", true},
+        {"hours", Kind::Integer, "How long it is valid", false, 1, kMostOverrideHours}},
+       refTo("CertificateOverride"),
+       200,
+       overrideGates});
   routes.push_back({"GET",
                     "/revocations",
                     Verb::Look,

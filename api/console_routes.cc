@@ -57,6 +57,7 @@ void addConsoleRoutes(std::vector<ApiRoute>& routes) {
                     listOf("RecordedBoot"),
                     200,
                     boots});
+  routes.back().needs_serving_host = true;  // each host keeps what it has recorded itself
   routes.push_back(
       {"GET",
        "/nodes/{name}/boots/{boot}/output",
@@ -72,6 +73,7 @@ void addConsoleRoutes(std::vector<ApiRoute>& routes) {
        output,
        false,
        "application/octet-stream"});
+  routes.back().needs_serving_host = true;
 }
 
 }  // namespace muster::api

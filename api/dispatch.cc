@@ -2,6 +2,7 @@
 #include "api/dispatch.h"
 
 #include "api/request_headers.h"
+#include "api/serving_host.h"
 #include "app/site/actor.h"
 #include "base/io/crypto.h"
 #include "base/io/gzip.h"
@@ -51,8 +52,9 @@ std::expected<void, Problem> mayAsk(const ApiRoute& route, const Identity& who) 
                rolesThatMay(route.verb)));
   if (route.reach == Reach::Site && !who.scope.isSite())
     return std::unexpected(
-        denied(fmt::format("{} has a part of the site only, and this is of the whole: {}",
-                           who.principal, route.summary),
+        denied(fmt::format("{} may act on a part of the site alone ({}), and {} {} is about the "
+                           "whole site",
+                           who.principal, scopeText(who.scope), route.method, route.path),
                {}));
   return {};
 }
@@ -196,6 +198,7 @@ io::ServerResponse dispatch(const ApiRoute& route, SiteReader& reader,
   auto reply = [&]() -> Reply {
     try {
       TRY(call, authorize(route, reader, request, caller, id));
+      if (route.needs_serving_host) TRY_OK(requireServingHost(reader));
       auto acted = actOnce(route, reader, request, call);
       if (route.method != "GET") reader.expireFleet();
       return acted;

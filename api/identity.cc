@@ -90,6 +90,19 @@ Result<void> checkScope(const Scope& scope) {
   return {};
 }
 
+std::string scopeText(const Scope& scope) {
+  std::string out;
+  const auto add = [&](std::string_view key, const std::vector<std::string>& values) {
+    for (const auto& value : values)
+      out += (&value == &values.front() ? fmt::format("{}{}=", out.empty() ? "" : " ", key) : ",") +
+             value;
+  };
+  add("pools", scope.pools);
+  add("racks", scope.racks);
+  if (!scope.nodes.empty()) out += (out.empty() ? "nodes=" : " nodes=") + scope.nodes;
+  return out.empty() ? "the whole site" : out;
+}
+
 Result<Scope> parseScope(const std::vector<std::string>& words) {
   Scope out;
   std::set<std::string> given;

@@ -61,6 +61,9 @@ struct Identity {
 /// empty or has a comma or a control character, no hostlist)
 Result<void> checkScope(const Scope& scope);
 
+/// As parseScope reads it; "the whole site".
+std::string scopeText(const Scope& scope);
+
 /// "pools=a,b racks=r1 nodes=gpu[1-4]" as words, as files and commands write a scope.
 /// Errors: InvalidInput (no such word, no hostlist)
 Result<Scope> parseScope(const std::vector<std::string>& words);

@@ -66,6 +66,7 @@ void addLocatorRoutes(std::vector<ApiRoute>& routes) {
        refTo("Locator"),
        200,
        [desk](SiteReader& reader, const Call& call) { return look(reader, call, *desk); }});
+  routes.back().needs_serving_host = true;  // what a BMC has said is known to who has asked it
   routes.push_back(
       {"POST",
        "/nodes/{name}/locator",
@@ -78,6 +79,7 @@ void addLocatorRoutes(std::vector<ApiRoute>& routes) {
        refTo("Locator"),
        202,
        [desk](SiteReader& reader, const Call& call) { return order(reader, call, *desk); }});
+  routes.back().needs_serving_host = true;
 }
 
 }  // namespace muster::api

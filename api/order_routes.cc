@@ -118,6 +118,7 @@ void addOrderRoutes(std::vector<ApiRoute>& routes) {
       listOf("WipeGrant", {{"has_storage_sets", {{"type", "boolean"}}}}), 200, wipeGrant);
   add("/inventory/reload", Verb::Run, Reach::Site, "Read the inventory again", {},
       refTo("Accepted"), 202, reload);
+  routes.back().needs_serving_host = true;  // by its process, from its files
 }
 
 }  // namespace muster::api

@@ -82,7 +82,7 @@ PowerRow carryOut(const app::Options& options, const app::PowerRequest& request,
   row.at = SystemClock().now();
   row.state = done ? "done" : "failed";
   if (!done) {
-    row.text = done.error().str();
+    row.text = inMembers(done.error().str(), {"reason", "force", "ipmi", "override"});
   } else if (done->after) {
     row.before = wordOf(done->before);
     const auto& after = *done->after;
@@ -208,6 +208,7 @@ void addPowerRoutes(std::vector<ApiRoute>& routes) {
        refTo("Power"),
        202,
        [desk](SiteReader& reader, const Call& call) { return order(reader, call, *desk); }});
+  routes.back().needs_serving_host = true;
   routes.back().again = [desk](SiteReader& reader, const Call& call, Answer then) {
     return again(reader, call, *desk, std::move(then));
   };

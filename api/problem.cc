@@ -143,16 +143,20 @@ std::string_view titleOf(int status) {
 io::ServerResponse toResponse(const Problem& problem, const std::string& request_id) {
   auto diagnostics = nlohmann::json::array();
   for (const auto& each : problem.diagnostics) diagnostics.push_back(diagnosticJson(each));
-  const nlohmann::json body = {{"type", "urn:muster:error:" + problem.code},
-                               {"title", titleOf(problem.status)},
-                               {"status", problem.status},
-                               {"code", problem.code},
-                               {"detail", printable(problem.detail)},
-                               {"what_to_do", problem.what_to_do},
-                               {"retryable", problem.retryable},
-                               {"roles", problem.roles},
-                               {"diagnostics", std::move(diagnostics)},
-                               {"request_id", request_id}};
+  nlohmann::json body = {{"type", "urn:muster:error:" + problem.code},
+                         {"title", titleOf(problem.status)},
+                         {"status", problem.status},
+                         {"code", problem.code},
+                         {"detail", printable(problem.detail)},
+                         {"what_to_do", problem.what_to_do},
+                         {"retryable", problem.retryable},
+                         {"roles", problem.roles},
+                         {"diagnostics", std::move(diagnostics)},
+                         {"request_id", request_id}};
+  if (problem.serves)
+    body["serves"] = {{"holder", problem.serves->holder},
+                      {"address", problem.serves->address},
+                      {"url", problem.serves->url}};
   auto out = io::ServerResponse::text(problem.status, jsonText(body) + "\n");
   out.headers["Content-Type"] = "application/problem+json";
   out.headers["X-Request-Id"] = request_id;

@@ -8,11 +8,19 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace muster::api {
+
+/// Of several hosts the one that serves the site, as it says itself.
+struct ServingHost {
+  std::string holder;
+  std::string address;  ///< in the provisioning network
+  std::string url;      ///< of its API; empty: it answers its own host alone
+};
 
 /// An Error, with what only an answer has.
 struct Problem {
@@ -26,6 +34,7 @@ struct Problem {
   bool retryable = false;
   std::vector<std::string> roles;  ///< that would do
   std::vector<Diagnostic> diagnostics;
+  std::optional<ServingHost> serves = {};  ///< who would do what this host does not
 };
 
 /// A use case's words for its command line, as this order has them: "--force" is the member "force"

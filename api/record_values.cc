@@ -8,6 +8,7 @@
 #include "app/images.h"
 #include "app/nodes/bmc_credentials.h"
 #include "app/nodes/discovery.h"
+#include "app/records/notifications.h"
 #include "app/site/site_records.h"
 #include "app/validation/certificates.h"
 #include "base/json_output.h"
@@ -272,9 +273,21 @@ Result<Token> tokenFrom(const json& source) {
   return read.as(std::move(out));
 }
 
-Result<app::ClosedBreaker> closedBreakerFrom(const json& source) {
+Result<app::PoolBreaker> poolBreakerFrom(const json& source) {
   Members read(source, "breaker");
-  return read.as(app::ClosedBreaker{read.text("pool"), read.nodes("nodes")});
+  return read.as(app::PoolBreaker{read.text("pool"), read.nodes("nodes")});
+}
+
+Result<app::ReceiverState> receiverFrom(const json& source) {
+  Members read(source, "receiver");
+  app::ReceiverState out;
+  out.name = read.text("name");
+  out.url = read.text("url");
+  out.format = read.text("format");
+  out.is_told = read.flag("told");
+  out.waiting = read.count("waiting");
+  out.trouble = read.text("trouble");
+  return read.as(std::move(out));
 }
 
 }  // namespace muster::api

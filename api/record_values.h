@@ -10,11 +10,12 @@
 namespace muster::app {
 struct BmcIdentity;
 struct CertificateVerdict;
-struct ClosedBreaker;
+struct PoolBreaker;
 struct DiscoveredMachine;
 struct FabricCable;
 struct FabricSummary;
 struct NodeUpgrade;
+struct ReceiverState;
 }  // namespace muster::app
 namespace muster::bmc {
 struct KeptBoot;
@@ -48,7 +49,8 @@ Result<app::DiscoveredMachine> discoveredMachineFrom(const nlohmann::json& json)
 Result<discovery::Anomaly> anomalyFrom(const nlohmann::json& json);
 Result<app::BmcIdentity> bmcIdentityFrom(const nlohmann::json& json);
 Result<bmc::KeptBoot> keptBootFrom(const nlohmann::json& json);
-Result<app::ClosedBreaker> closedBreakerFrom(const nlohmann::json& json);
+Result<app::PoolBreaker> poolBreakerFrom(const nlohmann::json& json);
+Result<app::ReceiverState> receiverFrom(const nlohmann::json& json);
 /// Without the hash; `principal` says no more than that it is a login.
 Result<Token> tokenFrom(const nlohmann::json& json);
 

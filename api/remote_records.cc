@@ -12,6 +12,7 @@
 #include "app/nodes/console.h"
 #include "app/nodes/discovery.h"
 #include "app/nodes/wipe.h"
+#include "app/records/notifications.h"
 #include "app/validation/certificates.h"
 #include "base/json_members.h"
 #include "base/json_output.h"
@@ -154,11 +155,7 @@ Result<app::RecordedBoot> RemoteRecords::recordedBoot(const NodeName& node,
   const auto found = number ? std::ranges::find(boots, *number, &bmc::KeptBoot::number)
                             : (boots.empty() ? boots.end() : std::prev(boots.end()));
   if (found == boots.end())
-    return fail(ErrorCode::NotFound,
-                number ? fmt::format("boot {} of {} is not recorded; `muster console {} --list` "
-                                     "shows which are",
-                                     *number, node.str(), node.str())
-                       : "no boot of " + node.str() + " is recorded");
+    return fail(app::noRecordedBoot(node, boots.empty() ? std::nullopt : number));
   app::RecordedBoot out{*found, {}};
   std::uint64_t after = 0;
   for (std::size_t part = 0; part < kMostParts; ++part) {
@@ -180,10 +177,59 @@ Result<lifecycle::AuditHead> RemoteRecords::auditHead() {
   return std::move(heads.front());
 }
 
-Result<std::filesystem::path> RemoteRecords::revokeCertificate(const std::string& node,
-                                                               const std::string& reason) {
+Result<std::vector<NodeName>> RemoteRecords::wipeGrants() {
+  TRY(answer, server_.get("/wipe-grants"));
+  TRY(items, itemsOf(answer));
+  std::vector<NodeName> out;
+  for (const auto& item : *items) out.emplace_back(textOf(item, "node"));
+  return out;
+}
+
+Result<std::vector<app::PoolBreaker>> RemoteRecords::breakers() {
+  TRY(answer, server_.get("/breakers"));
+  TRY(items, itemsOf(answer));
+  return madeOf(*items, poolBreakerFrom);
+}
+
+Result<std::vector<app::ReceiverState>> RemoteRecords::receivers() {
+  TRY(answer, server_.get("/receivers"));
+  TRY(items, itemsOf(answer));
+  return madeOf(*items, receiverFrom);
+}
+
+Result<app::RevokedCertificate> RemoteRecords::revokeCertificate(const std::string& node,
+                                                                 const std::string& reason) {
   TRY(answer, server_.post(nodePath(node) + "/certificate/revoke", {{"reason", reason}}));
-  return std::filesystem::path(textOf(answer, "list"));
+  const bool is_older = !answer.is_object() || !answer.contains("had_certificate");
+  return app::RevokedCertificate{textOf(answer, "list"),
+                                 is_older || flagOf(answer, "had_certificate")};
+}
+
+Result<WallTime> RemoteRecords::overrideCertificate(const app::CertificateOverride& request) {
+  TRY(answer, server_.post(nodePath(request.node) + "/certificate/override",
+                           {{"reason", request.reason}, {"hours", request.hours}}));
+  return parseWallTime(textOf(answer, "until"));
+}
+
+Result<std::vector<std::string>> RemoteRecords::approveMachines(
+    const app::ApproveRequest& request) {
+  json body = json::object();
+  if (!request.machines.empty()) body["machines"] = request.machines;
+  if (!request.matches.empty()) body["matches"] = request.matches;
+  for (const auto& [name, value] :
+       {std::pair("profile", &request.profile), std::pair("rack", &request.rack),
+        std::pair("as", &request.as), std::pair("mac", &request.mac)})
+    if (!value->empty()) body[name] = *value;
+  TRY(answer, server_.post("/discoveries/approve", body));
+  Members read(answer, "approval");
+  auto approved = read.texts("approved");
+  return read.as(std::move(approved));
+}
+
+Result<void> RemoteRecords::forgetMachines(const std::vector<std::string>& machines, bool all) {
+  TRY_OK(server_.post("/discoveries/forget",
+                      all ? json{{"all", true}} : json{{"machines", machines}}));
+  return {};
 }
 
 Result<app::WipeGrant> RemoteRecords::grantWipe(const app::WipeRequest& request) {
@@ -197,11 +243,11 @@ Result<app::WipeGrant> RemoteRecords::grantWipe(const app::WipeRequest& request)
   return out;
 }
 
-Result<std::vector<app::ClosedBreaker>> RemoteRecords::acknowledgeBreakers(
+Result<std::vector<app::PoolBreaker>> RemoteRecords::acknowledgeBreakers(
     const std::string& reason) {
   TRY(answer, server_.post("/breakers/acknowledge", {{"reason", reason}}));
   TRY(items, itemsOf(answer));
-  return madeOf(*items, closedBreakerFrom);
+  return madeOf(*items, poolBreakerFrom);
 }
 
 Result<json> RemoteRecords::onceBmcAnswered(const std::string& resource, json answer) {

@@ -28,12 +28,18 @@ class RemoteRecords final : public app::SiteRecords {
   Result<std::vector<bmc::KeptBoot>> recordedBoots(const NodeName& node) override;
   Result<app::RecordedBoot> recordedBoot(const NodeName& node, std::optional<int> number) override;
   Result<lifecycle::AuditHead> auditHead() override;
-  Result<std::filesystem::path> revokeCertificate(const std::string& node,
-                                                  const std::string& reason) override;
+  Result<std::vector<NodeName>> wipeGrants() override;
+  Result<std::vector<app::PoolBreaker>> breakers() override;
+  Result<std::vector<app::ReceiverState>> receivers() override;
+  Result<app::RevokedCertificate> revokeCertificate(const std::string& node,
+                                                    const std::string& reason) override;
+  Result<WallTime> overrideCertificate(const app::CertificateOverride& request) override;
+  Result<std::vector<std::string>> approveMachines(const app::ApproveRequest& request) override;
+  Result<void> forgetMachines(const std::vector<std::string>& machines, bool all) override;
   Result<std::vector<NodeName>> resetBmcTrust(const std::string& nodes) override;
   Result<std::vector<NodeName>> resetBmcAuth(const std::string& nodes) override;
   Result<app::WipeGrant> grantWipe(const app::WipeRequest& request) override;
-  Result<std::vector<app::ClosedBreaker>> acknowledgeBreakers(const std::string& reason) override;
+  Result<std::vector<app::PoolBreaker>> acknowledgeBreakers(const std::string& reason) override;
   Result<app::PowerResult> power(const app::PowerRequest& request,
                                  const std::function<void(const std::string&)>& notice) override;
   Result<bool> locate(const NodeName& node, std::optional<bool> on) override;

@@ -95,6 +95,9 @@ struct ApiRoute {
   /// Of an order that is answered before it is done, and given again with its Idempotency-Key: what
   /// has come of it since. It is given what was answered then.
   std::function<Reply(SiteReader&, const Call&, Answer)> again = {};
+  /// Of several hosts only the one that serves the site does it: it takes more than rows of the
+  /// store (api/serving_host.h).
+  bool needs_serving_host = false;
   bool knows_its_key = false;  ///< of an order: done again with the same Idempotency-Key it is the
                                ///< one of then, by the store itself
 };

@@ -56,15 +56,17 @@ json problem() {
       {{"type", kText},
        {"title", kText},
        {"status", {{"type", "integer"}, {"minimum", 400}, {"maximum", 599}}},
-       {"code", words({"invalid-input", "unauthenticated", "denied", "not-found",
-                       "unknown-resource", "method-not-allowed", "conflict", "too-large",
-                       "outcome-unknown", "unavailable", "timeout", "corrupt", "internal"})},
+       {"code",
+        words({"invalid-input", "unauthenticated", "denied", "not-found", "unknown-resource",
+               "method-not-allowed", "conflict", "too-large", "outcome-unknown", "too-many-orders",
+               "not-serving", "unavailable", "timeout", "corrupt", "internal"})},
        {"detail", kText},
        {"what_to_do", kText},
        {"retryable", kFlag},
        {"roles", kTexts},
        {"request_id", kText},
-       {"diagnostics", arrayOf(refTo("Diagnostic"))}});
+       {"diagnostics", arrayOf(refTo("Diagnostic"))},
+       {"serves", object({{"holder", kText}, {"address", kText}, {"url", kText}}), kOptional}});
 }
 
 json diagnostic() {
@@ -79,25 +81,27 @@ json diagnostic() {
 json site() {
   const auto monitor =
       object({{"running", kFlag}, {"breaker_open", kFlag}, {"text", kText}, {"holder", kText}});
-  return object({{"name", kText},
-                 {"version", kText},
-                 {"host", kText},
-                 {"as_of", kTime},
-                 {"nodes", kCount},
-                 {"states", mapOf(kCount)},
-                 {"with_findings", kCount},
-                 {"stale", kCount},
-                 {"findings", kCount},
-                 {"racks", kCount},
-                 {"pools", kCount},
-                 {"monitor", monitor},
-                 {"leader", object({{"holder", kText}, {"address", kText}}), kOptional},
-                 {"several_controllers", kFlag},
-                 {"rollout", kText, kOptional},
-                 {"overrides", kTexts},
-                 {"access_problems", kTexts},
-                 {"inventory_digest", kText},
-                 {"last_event", kCount}});
+  return object(
+      {{"name", kText},
+       {"version", kText},
+       {"host", kText},
+       {"as_of", kTime},
+       {"nodes", kCount},
+       {"states", mapOf(kCount)},
+       {"with_findings", kCount},
+       {"stale", kCount},
+       {"findings", kCount},
+       {"racks", kCount},
+       {"pools", kCount},
+       {"monitor", monitor},
+       {"leader", object({{"holder", kText}, {"address", kText}, {"url", kText, kOptional}}),
+        kOptional},
+       {"several_controllers", kFlag},
+       {"rollout", kText, kOptional},
+       {"overrides", kTexts},
+       {"access_problems", kTexts},
+       {"inventory_digest", kText},
+       {"last_event", kCount}});
 }
 
 json me() {
@@ -516,7 +520,15 @@ json makeSchemas() {
                          {"at", kTime, kOptional}});
   out["AuditHead"] = object({{"sequence", kCount}, {"hash", kText}});
   out["SignedAuditHead"] = object({{"sequence", kCount}, {"hash", kText}, {"line", kText}});
-  out["RevocationOrder"] = object({{"node", kText}, {"list", kText}});
+  out["RevocationOrder"] = object({{"node", kText}, {"had_certificate", kFlag}, {"list", kText}});
+  out["CertificateOverride"] = object({{"node", kText}, {"until", kTime}});
+  out["Receiver"] = object({{"name", kText},
+                            {"url", kText},
+                            {"format", kText},
+                            {"told", kFlag},
+                            {"waiting", kCount},
+                            {"trouble", kText}});
+  out["Approved"] = object({{"approved", kTexts}});
   out["Discovery"] = object(
       {{"known_as", kText}, {"state", words({"node", "approved", "unknown"})}, {"bmc", kText}});
   out["Discovery"]["additionalProperties"] = true;

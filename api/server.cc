@@ -417,6 +417,19 @@ Result<ListenEndpoint> listenEndpoint(std::string_view text) {
 
 namespace {
 
+/// Errors: InvalidInput
+Result<void> checkAnnounced(const ApiOptions& api) {
+  if (api.announce.empty()) return {};
+  if (api.listen.empty())
+    return fail(ErrorCode::InvalidInput,
+                "--announce says where others reach the HTTPS port of --listen, and there is none");
+  const auto url = io::Url::parse(api.announce);
+  if (!url || url->scheme != "https" || url->target != "/" || api.announce.contains('@'))
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("\"{}\" is no URL of a server; write https://HOST:PORT", api.announce));
+  return {};
+}
+
 /// Whether this host has the address now; what is no plain IPv4 address is not looked for.
 bool isHere(const std::string& address) {
   const auto wanted = Ipv4::parse(address);
@@ -482,6 +495,7 @@ Result<std::unique_ptr<ApiServer>> ApiServer::start(const app::Options& options,
   state->api = api;
   if (state->api.socket.empty()) state->api.socket = defaultSocket(options);
   if (state->api.access_file.empty()) state->api.access_file = kAccessFile;
+  TRY_OK(checkAnnounced(api));
   TRY(reader, SiteReader::open(options, state->api.access_file));
   state->reader = std::move(reader);
   auto* self = state.get();
@@ -513,6 +527,15 @@ ApiServer::~ApiServer() { stop(); }
 
 const std::filesystem::path& ApiServer::socket() const { return state_->api.socket; }
 std::uint16_t ApiServer::port() const { return state_->port; }
+
+std::string ApiServer::url() const {
+  if (!state_->api.announce.empty() || state_->port == 0) return state_->api.announce;
+  auto host = state_->api.listen.substr(0, state_->api.listen.rfind(':'));
+  if (host.starts_with("127.") || host == "localhost" || host == "[::1]") return {};
+  if (host == "0.0.0.0" || host == "[::]") host = app::hostName();
+  return fmt::format("https://{}:{}", host, state_->port);
+}
+
 void ApiServer::reload() { state_->reader->reload(); }
 
 bool ApiServer::answered(std::chrono::seconds within) const {

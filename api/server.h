@@ -21,6 +21,8 @@ struct ApiOptions {
   /// What an administrator should read now: what is wrong with the access file. On any thread;
   /// empty: the log alone has it
   std::function<void(const std::string&)> notice = {};
+  /// Its URL for clients elsewhere, where that is not what `listen` says; empty: as `listen`
+  std::string announce = {};
 };
 
 inline constexpr const char* kUsualState = "/var/lib/muster";
@@ -40,6 +42,9 @@ class ApiServer {
 
   const std::filesystem::path& socket() const;
   std::uint16_t port() const;  ///< of HTTPS; 0: there is none
+  /// Where clients elsewhere reach it: ApiOptions::announce; else the address that it listens on,
+  /// and the host's name where that is any address. Empty: nowhere (no HTTPS, or loopback alone).
+  std::string url() const;
   /// The inventory is read again before the next answer. From any thread.
   void reload();
   /// Both threads have answered within this time. From any thread.

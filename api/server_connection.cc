@@ -24,6 +24,7 @@ constexpr std::size_t kMostAnswerBytes = 64u << 20;
 constexpr std::size_t kMostPages = 1'000;
 constexpr std::size_t kMostDetailBytes = 4'000;  ///< of a refusal, shown
 constexpr std::size_t kMostShownDiagnostics = 20;
+constexpr std::size_t kMostUrlBytes = 300;  ///< of the serving host, shown
 constexpr std::string_view kUnknownResource = "unknown-resource";
 
 struct CodeRow {
@@ -31,7 +32,7 @@ struct CodeRow {
   ErrorCode code;
 };
 /// `code` of problem+json (docs/api.md).
-constexpr std::array<CodeRow, 13> kCodeWords{{{"invalid-input", ErrorCode::InvalidInput},
+constexpr std::array<CodeRow, 15> kCodeWords{{{"invalid-input", ErrorCode::InvalidInput},
                                               {"unauthenticated", ErrorCode::Denied},
                                               {"denied", ErrorCode::Denied},
                                               {"not-found", ErrorCode::NotFound},
@@ -39,6 +40,8 @@ constexpr std::array<CodeRow, 13> kCodeWords{{{"invalid-input", ErrorCode::Inval
                                               {"method-not-allowed", ErrorCode::Unavailable},
                                               {"conflict", ErrorCode::Conflict},
                                               {"outcome-unknown", ErrorCode::Conflict},
+                                              {"not-serving", ErrorCode::Conflict},
+                                              {"too-many-orders", ErrorCode::Unavailable},
                                               {"too-large", ErrorCode::InvalidInput},
                                               {"unavailable", ErrorCode::Unavailable},
                                               {"timeout", ErrorCode::Timeout},
@@ -72,6 +75,10 @@ Error refusalFrom(const io::HttpResponse& response, const std::string& where) {
   const auto row = std::ranges::find(kCodeWords, word, &CodeRow::word);
   auto text = textOf(problem, "detail").substr(0, kMostDetailBytes);
   if (const auto advice = textOf(problem, "what_to_do"); !advice.empty()) text += "; " + advice;
+  if (const auto serves = problem.find("serves"); serves != problem.end() && serves->is_object())
+    if (const auto url = textOf(*serves, "url"); url.starts_with("https://"))
+      text += fmt::format(": --server {} (it was not asked: a token goes to whom you name)",
+                          url.substr(0, kMostUrlBytes));
   text += diagnosticsText(problem);
   return Error(row == kCodeWords.end() ? ErrorCode::Internal : row->code, std::move(text))
       .retryable(flagOf(problem, "retryable"));

@@ -3,6 +3,7 @@
 #include "api/access_file.h"
 #include "api/answers.h"
 #include "api/schema.h"
+#include "app/records/notifications.h"
 #include "app/runs/run_policy.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/pools.h"
@@ -90,9 +91,26 @@ Reply users(SiteReader& reader, const Call&) {
   return out;
 }
 
+Reply receivers(SiteReader& reader, const Call&) {
+  TRY(found, app::notificationReceivers(reader.options()));
+  auto items = nlohmann::json::array();
+  for (const auto& each : found)
+    items.push_back({{"name", each.name},
+                     {"url", each.url},
+                     {"format", each.format},
+                     {"told", each.is_told},
+                     {"waiting", each.waiting},
+                     {"trouble", each.trouble}});
+  return list(std::move(items));
+}
+
 }  // namespace
 
 void addSettingsRoutes(std::vector<ApiRoute>& routes) {
+  routes.push_back(lookRoute("/receivers", Reach::Site,
+                             "Who outside is told of events and findings, and whether they take it",
+                             listOf("Receiver"), receivers));
+  routes.back().verb = Verb::Admin;  // a receiver's URL may be its secret
   routes.push_back(lookRoute("/windows", Reach::Site,
                              "Maintenance windows of pools, and when they are open in the next "
                              "15 days",

@@ -90,6 +90,7 @@ Error withAdvice(Error error) {
 }
 
 Result<Site> named(const app::Options& options) {
+  TRY_OK(checkServerName(options.server));
   RemoteSiteOptions remote;
   TRY(token, tokenOf(options));
   remote.token = std::move(token);
@@ -114,20 +115,6 @@ Result<Site> named(const app::Options& options) {
     remote.ca_pem = std::move(ca);
     remote.url = std::string(at);
     while (remote.url.ends_with('/')) remote.url.pop_back();
-  } else if (at.find(':') == std::string_view::npos &&
-             (at.size() != options.server.size() || at.find('/') != std::string_view::npos ||
-              at.ends_with(".sock"))) {
-    std::error_code unknown;
-    return fail(ErrorCode::InvalidInput,
-                fmt::format("\"{}\" is a relative path, which means another socket in each folder; "
-                            "write it from the root on: {}",
-                            options.server,
-                            std::filesystem::absolute(at, unknown).lexically_normal().string()));
-  } else {
-    return fail(ErrorCode::InvalidInput,
-                fmt::format("\"{}\" is no server; write https://HOST:PORT, or the path of its "
-                            "Unix socket",
-                            options.server));
   }
   TRY(site, RemoteSite::connect(std::move(remote)));
   return Site(std::move(site));
@@ -142,6 +129,39 @@ bool servesInventory(const ServerFacts& server, const app::Options& options) {
 }
 
 }  // namespace
+
+Result<void> checkServerName(const std::string& server) {
+  std::string_view at = server;
+  if (at.starts_with("unix:")) at.remove_prefix(5);
+  std::error_code unknown;
+  if (at.starts_with('/')) {
+    if (!std::filesystem::is_directory(at, unknown)) return {};
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("{} is a folder; name the socket in it: {}", at,
+                            (std::filesystem::path(at) / "api.sock").string()));
+  }
+  if (at.starts_with("https://")) {
+    TRY_OK(io::Url::parse(at));
+    return {};
+  }
+  if (at.starts_with("http://"))
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("\"{}\" would send what is secret in plain text; write https://{}",
+                            server, at.substr(std::string_view("http://").size())));
+  const bool is_path = at.find(':') == std::string_view::npos &&
+                       (at.size() != server.size() || at.find('/') != std::string_view::npos ||
+                        at.ends_with(".sock"));
+  if (is_path)
+    return fail(
+        ErrorCode::InvalidInput,
+        fmt::format("\"{}\" is a relative path, which means another socket in each folder; "
+                    "write it from the root on: {}",
+                    server, std::filesystem::absolute(at, unknown).lexically_normal().string()));
+  return fail(ErrorCode::InvalidInput,
+              fmt::format("\"{}\" is no server; write https://HOST:PORT, or the path of its Unix "
+                          "socket",
+                          server));
+}
 
 std::vector<std::filesystem::path> usualSockets(const app::Options& options) {
   if (const char* said = std::getenv(kSocketVariable); said && *said) return {said};

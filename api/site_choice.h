@@ -18,6 +18,10 @@ namespace muster::api {
 Result<std::unique_ptr<app::SiteClient>> chooseSite(
     const app::Options& options, const std::function<void(const std::string&)>& notice);
 
+/// Whether this names a server. Errors: InvalidInput (neither https:// nor the whole path of a Unix
+/// socket)
+Result<void> checkServerName(const std::string& server);
+
 /// Where a server of this state folder listens when nobody says where; any user may ask.
 std::vector<std::filesystem::path> usualSockets(const app::Options& options);
 

@@ -55,9 +55,11 @@ Reply site(SiteReader& reader, const Call& call) {
               {"several_controllers", fleet->status.several_controllers},
               {"inventory_digest", cluster.digest},
               {"last_event", ends.empty() ? 0 : ends.back().sequence}}};
-  if (fleet->status.several_controllers && fleet->status.leader && *fleet->status.leader)
-    out.body["leader"] = {{"holder", (*fleet->status.leader)->holder},
-                          {"address", (*fleet->status.leader)->address}};
+  if (fleet->status.several_controllers && fleet->status.leader && *fleet->status.leader) {
+    const auto& leader = **fleet->status.leader;
+    out.body["leader"] = {{"holder", leader.holder}, {"address", leader.address}};
+    if (!leader.api_url.empty()) out.body["leader"]["url"] = leader.api_url;
+  }
   if (const auto open = lifecycle::RolloutRecord::current(reader.store());
       open && open->rollout().isOpen())
     out.body["rollout"] = open->rollout().id;

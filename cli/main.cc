@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster's command line: words → options → one command.
+#include "api/site_choice.h"
 #include "app/backup/backup.h"
 #include "app/build_unit.h"
 #include "app/daemon_units.h"
@@ -147,6 +148,13 @@ int run(int argc, char** argv) {
     report(Error(ErrorCode::InvalidInput,
                  here ? refusalText(*here, words)
                       : fmt::format("`muster {}` asks no server; leave out --server", words)));
+    return kUsage;
+  }
+  const bool asks_named = call.asks_server && !call.options.server.empty() &&
+                          (!call.options.direct || call.options.server_given);
+  if (const auto named = asks_named ? api::checkServerName(call.options.server) : Result<void>();
+      !named) {
+    report(named.error());
     return kUsage;
   }
   // Who set it for all commands may take this one for the server's as well.

@@ -47,6 +47,10 @@ class AgentGateway {
   /// The same once the task has ended, or as it is known when the limit passes before.
   virtual Task<std::optional<wire::AgentTaskReport>> reportWithin(
       NodeName node, std::string task_id, std::chrono::milliseconds limit) = 0;
+  /// Nobody wants the task's outcome any more: where it changes nothing of its node, the agent ends
+  /// it and whatever it has started at once, and its report says that it is lost. One that changes
+  /// the node goes on. Nothing happens when it has ended, or is not known.
+  virtual void abandon(const NodeName& node, const std::string& task_id) = 0;
   /// submit, then wait for Done. Errors: the task's own failure, Timeout, Unavailable
   virtual Async<wire::AgentTaskReport> runTask(NodeName node, wire::AgentTask task) = 0;
 };

@@ -92,6 +92,7 @@ class Gateway final : public GatewayServer, public RefusedAgents {
                                               const std::string& task_id) const override;
   Task<std::optional<wire::AgentTaskReport>> reportWithin(NodeName node, std::string task_id,
                                                           std::chrono::milliseconds limit) override;
+  void abandon(const NodeName& node, const std::string& task_id) override;
   Async<wire::AgentTaskReport> runTask(NodeName node, wire::AgentTask task) override;
 
  private:
@@ -367,12 +368,14 @@ Async<wire::PollResponse> Gateway::poll(NodeName node, wire::PollRequest request
   auto until = clock_.steady() + wire::kPollWait;
   bool at_once = !answer.health_rules.empty() || !answer.forget.empty() || record.busy() ||
                  record.wants_answer;
-  while (!at_once && record.polls == mine && record.waiting.empty() && clock_.steady() < until) {
+  while (!at_once && record.polls == mine && record.waiting.empty() && record.abandoned.empty() &&
+         clock_.steady() < until) {
     co_await record.work.waitFor(
         clock_, seen, std::chrono::ceil<std::chrono::milliseconds>(until - clock_.steady()));
     seen = record.work.version();
   }
   if (record.polls != mine) co_return answer;
+  answer.forget.insert(answer.forget.end(), record.abandoned.begin(), record.abandoned.end());
   CO_TRY_OK(co_await admitTasks(node, mode, from.client_key_id, record.waiting));
   if (record.polls == mine) answer.start = record.waiting;
   co_return answer;
@@ -465,6 +468,10 @@ std::optional<wire::AgentTaskReport> Gateway::report(const NodeName& node,
   }
   const auto* known = it->second.report(task_id);
   return known ? std::optional(*known) : std::nullopt;
+}
+
+void Gateway::abandon(const NodeName& node, const std::string& task_id) {
+  if (const auto it = records_.find(node); it != records_.end()) it->second.abandon(task_id);
 }
 
 Task<std::optional<wire::AgentTaskReport>> Gateway::reportWithin(NodeName node, std::string task_id,

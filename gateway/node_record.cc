@@ -41,6 +41,7 @@ Result<bool> NodeRecord::apply(const NodeName& node, wire::PollRequest request,
   if (request.unchanged_since != 0) {
     wants_answer = false;
     markSeen(request, address, clock);
+    keepAbandoned();
     return true;
   }
 
@@ -82,6 +83,7 @@ Result<bool> NodeRecord::apply(const NodeName& node, wire::PollRequest request,
         return wire::isFinished(report.phase) && (!known || !wire::isFinished(known->phase));
       });
   reports = std::move(request.reports);
+  keepAbandoned();
 
   if (!same_boot) state.emplace();
   state->node = node;
@@ -168,6 +170,27 @@ Result<void> NodeRecord::add(wire::AgentTask task) {
   waiting.push_back(std::move(task));
   work.notify();
   return {};
+}
+
+/// Those that the agent still runs: one that it never got, or that has ended, needs no word.
+void NodeRecord::keepAbandoned() {
+  std::erase_if(abandoned, [this](const std::string& id) {
+    const auto* known = findReport(reports, id);
+    return !known || wire::isFinished(known->phase);
+  });
+}
+
+void NodeRecord::abandon(const std::string& id) {
+  const auto was_waiting =
+      std::erase_if(waiting, [&](const auto& task) { return task.id == id; }) > 0;
+  if (was_waiting) markLost(id, "it was given up before the agent took it");
+  // It may have been handed over already, with an answer that is under way.
+  const auto* known = findReport(reports, id);
+  if (!was_waiting && (!known || wire::isFinished(known->phase))) return;
+  if (std::ranges::find(abandoned, id) != abandoned.end()) return;
+  if (abandoned.size() + kKeepFinished * 2 >= wire::kMaxTasks) abandoned.erase(abandoned.begin());
+  abandoned.push_back(id);
+  work.notify();
 }
 
 std::vector<std::string> NodeRecord::takeObsolete() {

@@ -38,6 +38,9 @@ struct NodeRecord {
   std::deque<RetiredBoot> retired_boots;
   std::vector<wire::AgentTask>
       waiting;  ///< handed over with every answer until the agent lists them
+  /// Unfinished tasks of which nobody wants the outcome; told with every answer until the agent
+  /// lists them no more.
+  std::vector<std::string> abandoned;
   std::vector<wire::AgentTaskReport> reports;  ///< as the agent listed them, in its order
   std::map<std::string, wire::AgentTaskReport>
       lost;                       ///< started by an agent that no longer knows them
@@ -57,10 +60,13 @@ struct NodeRecord {
   /// Takes the task to be handed over; nothing happens when it is known. Errors: Conflict (too
   /// many)
   Result<void> add(wire::AgentTask task);
+  /// A task that waits is not handed over, one that runs is to be ended (AgentGateway::abandon).
+  void abandon(const std::string& id);
   /// Finished tasks beyond those worth keeping, oldest first.
   std::vector<std::string> takeObsolete();
 
  private:
+  void keepAbandoned();
   bool isRetired(const wire::PollRequest& request);
   void markSeen(const wire::PollRequest& request, const std::string& address, const Clock& clock);
   void retireBoot(const wire::PollRequest& request);

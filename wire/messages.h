@@ -197,7 +197,9 @@ struct PollRequest {
 };
 struct PollResponse {
   std::vector<AgentTask> start;
-  std::vector<std::string> forget;  ///< reports that are of no use any more
+  /// Tasks whose outcome is of no use any more: an ended one is dropped, one that runs is ended
+  /// where it changes nothing of the node (agents of before 0391 let it run).
+  std::vector<std::string> forget;
   std::string session;
   bool supports_delta = false;  ///< the controller understands `unchanged_since`
   std::string controllers;   ///< URLs of all controllers (controllers.h); empty: the agent goes on

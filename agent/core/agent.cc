@@ -35,6 +35,11 @@ bool changesNode(wire::TaskKind kind) {
          kind != wire::TaskKind::ListFirmware;
 }
 
+/// Half of it leaves the node as it was. Checks load it, and run one at a time, but change nothing.
+bool mayEndHalfWay(wire::TaskKind kind) {
+  return !changesNode(kind) || kind == wire::TaskKind::RunChecks;
+}
+
 /// What the machine is, or what lies on its disks, may be another than it was; also where it
 /// failed.
 bool changesHardware(wire::TaskKind kind) {
@@ -82,6 +87,7 @@ struct Agent::Running {
   wire::AgentTask task;
   TaskContextPtr context;
   asio::cancellation_signal cancel;
+  bool unwanted = false;  ///< it is being ended
 };
 
 Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, TaskHandlers handlers,
@@ -385,6 +391,7 @@ void Agent::handleResponse(const wire::PollResponse& response,
       leave_();
     }
   }
+  endUnwanted(response.forget);
   table_.forget(response.forget);
   for (const auto& task : response.start) begin(task);
 }
@@ -456,6 +463,20 @@ void Agent::startWaiting(asio::any_io_executor executor) {
   }
 }
 
+/// A change of the node goes on: half of one is worse than all of it.
+void Agent::endUnwanted(const std::vector<std::string>& ids) {
+  const auto all = running_;  // one that ends leaves the list
+  for (const auto& running : all) {
+    const auto& task = running->task;
+    const bool is_named = std::ranges::find(ids, task.id) != ids.end();
+    if (running->unwanted || !is_named || !mayEndHalfWay(task.kind)) continue;
+    running->unwanted = true;
+    logInfo("agent", "task {} is ended: nobody wants its outcome", task.id);
+    running->context->cancel();
+    running->cancel.emit(asio::cancellation_type::terminal);
+  }
+}
+
 Task<void> Agent::carryOut(std::shared_ptr<Running> running) {
   std::optional<Result<nlohmann::json>> outcome;
   try {
@@ -466,6 +487,8 @@ Task<void> Agent::carryOut(std::shared_ptr<Running> running) {
     outcome = fail(ErrorCode::Internal,
                    std::string("the task failed with an exception: ") + problem.what());
   }
+  if (running->unwanted)
+    outcome = fail(ErrorCode::Unavailable, "it was ended: nobody wants its outcome any more");
   running->context->cancel();
   if (!stopping_) finish(running->task, std::move(*outcome));
 }

@@ -90,6 +90,7 @@ class Agent {
   void refuse(const wire::AgentTask& task, const Error& why);
   Result<void> admit(const wire::AgentTask& task) const;
   void startWaiting(asio::any_io_executor executor);
+  void endUnwanted(const std::vector<std::string>& ids);
   Task<void> carryOut(std::shared_ptr<Running> running);
   Async<nlohmann::json> invoke(wire::AgentTask task, TaskContextPtr context);
   void leaveAfter(const wire::AgentTask& task);

@@ -27,23 +27,25 @@ Result<std::vector<bmc::KeptBoot>> recordedBoots(const Options& options, const N
   return bmc::BootLogArchive(bmc::keptConsoles(options.state), node).boots();
 }
 
+Error noRecordedBoot(const NodeName& node, std::optional<int> number) {
+  return {ErrorCode::NotFound,
+          number ? fmt::format("boot {} of {} is not kept; `muster console {} --list` names those "
+                               "that are",
+                               *number, node.str(), node.str())
+                 : fmt::format("no boot of {} is recorded: muster records those that it begins "
+                               "itself, where a console is declared (docs/console.md)",
+                               node.str())};
+}
+
 Result<RecordedBoot> recordedBoot(const Options& options, const NodeName& node,
                                   std::optional<int> number) {
   const bmc::BootLogArchive shelf(bmc::keptConsoles(options.state), node);
   TRY(boots, shelf.boots());
-  if (boots.empty())
-    return fail(ErrorCode::NotFound,
-                fmt::format("no boot of {} is recorded: muster records those that it begins "
-                            "itself, where a console is declared (docs/console.md)",
-                            node.str()));
+  if (boots.empty()) return fail(noRecordedBoot(node, std::nullopt));
   const bmc::KeptBoot* chosen = number ? nullptr : &boots.back();
   for (const auto& boot : boots)
     if (number && boot.number == *number) chosen = &boot;
-  if (!chosen)
-    return fail(
-        ErrorCode::NotFound,
-        fmt::format("boot {} of {} is not kept; `muster console {} --list` names those that are",
-                    *number, node.str(), node.str()));
+  if (!chosen) return fail(noRecordedBoot(node, number));
   TRY(output, shelf.read(chosen->number));
   return RecordedBoot{*chosen, std::move(output)};
 }

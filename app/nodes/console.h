@@ -17,6 +17,10 @@ namespace muster::app {
 /// The boots that are recorded, oldest first.
 Result<std::vector<bmc::KeptBoot>> recordedBoots(const Options& options, const NodeName& node);
 
+/// NotFound: why there is none. `number`: of the boot that was asked for, where others are
+/// recorded.
+Error noRecordedBoot(const NodeName& node, std::optional<int> number);
+
 struct RecordedBoot {
   bmc::KeptBoot boot;
   std::string output;  ///< as it came, terminal sequences and all

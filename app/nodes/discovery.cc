@@ -267,7 +267,7 @@ Result<std::vector<std::string>> approveMachines(const Options& options,
       *discovery->store, [&](discovery::MachineRegistry& book) -> Result<void> {
         approved.clear();
         const discovery::Approval approval{request.profile, request.rack, request.as, mac,
-                                           userName()};
+                                           options.actor.empty() ? userName() : options.actor};
         std::vector<std::size_t> chosen;
         for (const auto& word : request.machines) {
           TRY(at, book.find(word));

@@ -103,7 +103,7 @@ Result<std::optional<Run>> RunExecutor::adopt(Run run) {
   if (run.state == RunState::Waiting || run.state == RunState::NeedsApproval)
     return endWaiting(rows_, run, rules.isOutdated(work_, run));
   if (!was_worked_on) return std::optional(std::move(run));
-  const bool obeys_itself = rules.isInWaves() && run.state == RunState::Running;
+  const bool obeys_itself = rules.obeysWhileRunning() && run.state == RunState::Running;
   if (run.order != RunOrder::None && !obeys_itself) {
     TRY_OK(obey(id));
     return std::optional<Run>();

@@ -30,7 +30,13 @@ std::string RunKindRules::subject(const Run& run) const {
   return run.apply.nodes.empty() ? "all nodes" : run.apply.nodes;
 }
 
-bool RunKindRules::isInWaves() const { return false; }
+bool RunKindRules::keepsLimitsByStep() const { return false; }
+
+bool RunKindRules::obeysWhileRunning() const { return false; }
+
+bool RunKindRules::hasWorkToEnd() const { return false; }
+
+bool RunKindRules::isToldByNotes() const { return false; }
 
 bool RunKindRules::isAboutNodes() const { return true; }
 

@@ -59,10 +59,9 @@ class RunKindRules {
 
   // Before it begins.
 
-  /// Whether it changes nodes wave by wave. Then the limits of domains hold for each wave, an order
-  /// is obeyed between two nodes, whoever serves the site ends what has begun, and notes of nodes
-  /// belong to its events.
-  virtual bool isInWaves() const;
+  /// Whether the limits of pools, racks and units hold for each of its steps, which it keeps by
+  /// itself; else for all that its plan takes out at once.
+  virtual bool keepsLimitsByStep() const;
   /// Whether nodes are to be looked at for its plan.
   virtual bool isAboutNodes() const;
   /// Whether the inventory that this process has read holds what the plan is made from; if not, it
@@ -85,6 +84,13 @@ class RunKindRules {
 
   // While it runs, and where it stops.
 
+  /// Whether it obeys orders while it runs, between two nodes; else its executor stops it.
+  virtual bool obeysWhileRunning() const;
+  /// Whether one that is cancelled after it has begun has work to end first, which whoever serves
+  /// the site does, also where nobody works on it at the moment.
+  virtual bool hasWorkToEnd() const;
+  /// Whether notes about its nodes belong to its events.
+  virtual bool isToldByNotes() const;
   /// Of a run that is agreed to and begun, to its end. `first`: the plan that was agreed to, where
   /// it was made just now; `resumed`: people have let it begin, or go on; else an earlier process
   /// has left it. May be dropped anywhere, and begun again.

@@ -55,8 +55,8 @@ Async<std::optional<Plan>> makePlan(RunWork& work, RunRows& rows, RunMemory& mem
     co_return std::optional<Plan>();
   }
   const auto& plan = round->plan;
-  const auto within =
-      rules.isInWaves() ? requireWithinRunLimit(round->impact) : requireWithinLimits(round->impact);
+  const auto within = rules.keepsLimitsByStep() ? requireWithinRunLimit(round->impact)
+                                                : requireWithinLimits(round->impact);
   if (!within) {
     CO_TRY_OK(rows.move(id, RunState::Failed, RunReason::LimitsExceeded, within.error().text(),
                         [&](Run& row) { notePlan(row, plan, round->impact, work.clock.now()); }));

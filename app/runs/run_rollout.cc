@@ -76,7 +76,10 @@ class RolloutRules final : public RunKindRules {
     if (!run.rollout.back) run.rollout.id.clear();  // made anew for each order
     return run;
   }
-  bool isInWaves() const override { return true; }
+  bool keepsLimitsByStep() const override { return true; }
+  bool obeysWhileRunning() const override { return true; }
+  bool hasWorkToEnd() const override { return true; }
+  bool isToldByNotes() const override { return true; }
   Result<bool> isInventoryRead(const RunWork& work, const Run& run) const override {
     if (!work.live) return fail(cannotRollOut());
     if (run.rollout.back || work.live->knows(run.rollout.id)) return true;

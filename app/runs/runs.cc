@@ -92,8 +92,8 @@ Result<Run> ordered(Run run, RunOrder order, const RunActor& actor, WallTime now
   const auto verb = toString(order);
   if (isEnd(run.state)) return fail(over(run, verb));
   // The waves of a rollout that has begun are ended by whoever serves the site, before its run is.
-  const bool has_waves = cancels && run.begun && rulesOf(run.kind).isInWaves();
-  if (!isWorkedOn(run) && !has_waves) {
+  const bool has_work = cancels && run.begun && rulesOf(run.kind).hasWorkToEnd();
+  if (!isWorkedOn(run) && !has_work) {
     if (!cancels && run.state == RunState::Paused) return run;
     note = fmt::format("run {}: {} by {}", run.id, cancels ? "cancelled" : "paused", who(actor));
     return changed(std::move(run), cancels ? RunState::Cancelled : RunState::Paused,
@@ -250,7 +250,7 @@ Result<RunEvents> followRun(RunStore& runs, Store& store, const std::string& id,
   out.next = std::max(after, out.run.first_event - 1);
   const bool is_over = isEnd(out.run.state);
   const auto own = std::string(kRunEventPrefix) + id;
-  const bool has_notes = rulesOf(out.run.kind).isInWaves();
+  const bool has_notes = rulesOf(out.run.kind).isToldByNotes();
   TRY(read, store.events(out.next, limit, nullptr));
   // A large run has many nodes, and is asked after several times a second while nothing happens.
   std::set<Subject> subjects{Subject::cluster()};

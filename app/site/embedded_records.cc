@@ -13,10 +13,12 @@
 #include "app/nodes/pool_holds.h"
 #include "app/nodes/wipe.h"
 #include "app/records/audit.h"
+#include "app/records/notifications.h"
 #include "app/records/records.h"
 #include "app/site/effective_cluster.h"
 #include "app/validation/certificates.h"
 #include "inventory/model/cluster.h"
+#include "monitor/breakers.h"
 #include "monitor/eviction.h"
 
 namespace muster::app {
@@ -86,19 +88,49 @@ Result<RecordedBoot> EmbeddedRecords::recordedBoot(const NodeName& node,
 
 Result<lifecycle::AuditHead> EmbeddedRecords::auditHead() { return signAuditHead(options_); }
 
-Result<std::filesystem::path> EmbeddedRecords::revokeCertificate(const std::string& node,
-                                                                 const std::string& reason) {
-  TRY_OK(app::revokeCertificate(options_, node, reason));
-  return revocationListOf(options_.state);
+Result<std::vector<NodeName>> EmbeddedRecords::wipeGrants() {
+  TRY(store, openStoreForReading(options_));
+  return store->wipeGrants();
+}
+
+Result<std::vector<PoolBreaker>> EmbeddedRecords::breakers() {
+  TRY(store, openStoreForReading(options_));
+  TRY(states, monitor::Breakers(*store).read());
+  std::vector<PoolBreaker> out;
+  for (const auto& [pool, state] : states)
+    if (state.open) out.push_back({pool, {state.nodes.begin(), state.nodes.end()}});
+  return out;
+}
+
+Result<std::vector<ReceiverState>> EmbeddedRecords::receivers() {
+  return notificationReceivers(options_);
+}
+
+Result<RevokedCertificate> EmbeddedRecords::revokeCertificate(const std::string& node,
+                                                              const std::string& reason) {
+  TRY(had_certificate, app::revokeCertificate(options_, node, reason));
+  return RevokedCertificate{revocationListOf(options_.state), had_certificate};
+}
+
+Result<WallTime> EmbeddedRecords::overrideCertificate(const CertificateOverride& request) {
+  return app::overrideCertificate(options_, request);
+}
+
+Result<std::vector<std::string>> EmbeddedRecords::approveMachines(const ApproveRequest& request) {
+  return app::approveMachines(options_, request);
+}
+
+Result<void> EmbeddedRecords::forgetMachines(const std::vector<std::string>& machines, bool all) {
+  return all ? forgetAllMachines(options_) : app::forgetMachines(options_, machines);
 }
 
 Result<WipeGrant> EmbeddedRecords::grantWipe(const WipeRequest& request) {
   return app::grantWipe(options_, request);
 }
 
-Result<std::vector<ClosedBreaker>> EmbeddedRecords::acknowledgeBreakers(const std::string& reason) {
+Result<std::vector<PoolBreaker>> EmbeddedRecords::acknowledgeBreakers(const std::string& reason) {
   TRY(closed, app::acknowledgeBreakers(options_, reason));
-  std::vector<ClosedBreaker> out;
+  std::vector<PoolBreaker> out;
   for (const auto& [pool, state] : closed)
     out.push_back({pool, {state.nodes.begin(), state.nodes.end()}});
   return out;

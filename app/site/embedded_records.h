@@ -24,12 +24,18 @@ class EmbeddedRecords final : public SiteRecords {
   Result<std::vector<bmc::KeptBoot>> recordedBoots(const NodeName& node) override;
   Result<RecordedBoot> recordedBoot(const NodeName& node, std::optional<int> number) override;
   Result<lifecycle::AuditHead> auditHead() override;
-  Result<std::filesystem::path> revokeCertificate(const std::string& node,
-                                                  const std::string& reason) override;
+  Result<std::vector<NodeName>> wipeGrants() override;
+  Result<std::vector<PoolBreaker>> breakers() override;
+  Result<std::vector<ReceiverState>> receivers() override;
+  Result<RevokedCertificate> revokeCertificate(const std::string& node,
+                                               const std::string& reason) override;
+  Result<WallTime> overrideCertificate(const CertificateOverride& request) override;
+  Result<std::vector<std::string>> approveMachines(const ApproveRequest& request) override;
+  Result<void> forgetMachines(const std::vector<std::string>& machines, bool all) override;
   Result<std::vector<NodeName>> resetBmcTrust(const std::string& nodes) override;
   Result<std::vector<NodeName>> resetBmcAuth(const std::string& nodes) override;
   Result<WipeGrant> grantWipe(const WipeRequest& request) override;
-  Result<std::vector<ClosedBreaker>> acknowledgeBreakers(const std::string& reason) override;
+  Result<std::vector<PoolBreaker>> acknowledgeBreakers(const std::string& reason) override;
   Result<PowerResult> power(const PowerRequest& request,
                             const std::function<void(const std::string&)>& notice) override;
   Result<bool> locate(const NodeName& node, std::optional<bool> on) override;

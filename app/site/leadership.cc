@@ -163,17 +163,17 @@ Result<void> agreeOnImages(const Options& options, const inventory::Cluster& clu
 // ---- serving
 
 Leadership::Leadership(std::unique_ptr<lifecycle::Store> store, std::filesystem::path state,
-                       std::string holder, std::string address)
+                       std::string holder, std::string address, std::string api_url)
     : store_(std::move(store)),
       state_(std::move(state)),
-      lease_(*store_, clock_, std::move(holder), std::move(address)) {}
+      lease_(*store_, clock_, std::move(holder), std::move(address), std::move(api_url)) {}
 
 Result<std::unique_ptr<Leadership>> Leadership::acquire(const Options& options,
                                                         const inventory::Cluster& cluster,
                                                         const std::string& holder) {
   TRY(store, lifecycle::openStore(options.storeUrl(), kPatience));
   std::unique_ptr<Leadership> leadership(
-      new Leadership(std::move(store), options.state, holder, addressOf(cluster)));
+      new Leadership(std::move(store), options.state, holder, addressOf(cluster), options.api_url));
   for (bool told = false;; told = true) {
     TRY(now, leadership->lease_.take());
     if (now.ours) break;
@@ -239,7 +239,7 @@ Result<bool> standBy(const Options& options, const inventory::Cluster& cluster,
                      const std::function<void(const lifecycle::Leader&)>& tell) {
   TRY(store, lifecycle::openStore(options.storeUrl(), kPatience));
   const SystemClock clock;
-  lifecycle::LeaderLease lease(*store, clock, holder, addressOf(cluster));
+  lifecycle::LeaderLease lease(*store, clock, holder, addressOf(cluster), options.api_url);
   for (std::string told;;) {
     TRY(now, lease.take());
     if (now.ours) return true;

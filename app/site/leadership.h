@@ -64,7 +64,7 @@ class Leadership {
 
  private:
   Leadership(std::unique_ptr<lifecycle::Store> store, std::filesystem::path state,
-             std::string holder, std::string address);
+             std::string holder, std::string address, std::string api_url);
   void renewLoop();
   [[noreturn]] void stepDown(const std::string& why);
 

@@ -32,6 +32,9 @@ struct Options {
   std::filesystem::path server_ca;    ///< --server-ca, MUSTER_SERVER_CA: PEM
   std::filesystem::path client_cert;  ///< --client-cert, MUSTER_CLIENT_CERT: PEM, its own first
   std::filesystem::path client_key;   ///< --client-key, MUSTER_CLIENT_KEY: PEM
+  /// Where this process's API answers other hosts (https://…): of several hosts, the one that
+  /// serves names it to those that ask a standby. Empty: nowhere
+  std::string api_url = {};
   /// Private halves that the signer holds, by their names in a state folder; read by root for a
   /// backup (app/backup/backup.h).
   std::shared_ptr<const std::map<std::string, Secret>> signer_keys;

@@ -4,6 +4,7 @@
 // (tests/api/remote_records_test.cc). docs/adr/0386
 #pragma once
 
+#include "base/clock.h"
 #include "base/ids.h"
 #include "base/result.h"
 
@@ -27,7 +28,9 @@ struct Certificate;
 
 namespace muster::app {
 
+struct ApproveRequest;
 struct BmcIdentity;
+struct CertificateOverride;
 struct CertificateVerdict;
 struct Discovered;
 struct FabricCable;
@@ -37,14 +40,20 @@ struct ImageList;
 struct NodeUpgrade;
 struct PowerRequest;
 struct PowerResult;
+struct ReceiverState;
 struct RecordedBoot;
 struct WipeGrant;
 struct WipeRequest;
 
-/// A circuit breaker that a person has closed.
-struct ClosedBreaker {
+/// A circuit breaker that is open, or that a person has just closed.
+struct PoolBreaker {
   std::string pool;
-  std::vector<NodeName> nodes;  ///< were held back, and may be drained again
+  std::vector<NodeName> nodes;  ///< are held back; once it is closed they may be drained again
+};
+
+struct RevokedCertificate {
+  std::filesystem::path list;    ///< the signed list, on the host of the site
+  bool had_certificate = false;  ///< if not, only passes of gates from before are void
 };
 
 /// Errors of every call: as SiteClient's.
@@ -73,17 +82,29 @@ class SiteRecords {
   /// Signed by the site's key for audit, as the log ends now.
   virtual Result<lifecycle::AuditHead> auditHead() = 0;
 
+  /// Nodes whose disks may be overwritten once.
+  virtual Result<std::vector<NodeName>> wipeGrants() = 0;
+  /// Those that are open.
+  virtual Result<std::vector<PoolBreaker>> breakers() = 0;
+  /// As notificationReceivers.
+  virtual Result<std::vector<ReceiverState>> receivers() = 0;
+
   // Orders.
 
-  /// Answers where the signed list lies on the host of the site.
-  virtual Result<std::filesystem::path> revokeCertificate(const std::string& node,
-                                                          const std::string& reason) = 0;
+  virtual Result<RevokedCertificate> revokeCertificate(const std::string& node,
+                                                       const std::string& reason) = 0;
+  /// As overrideCertificate; of a server the person counts who asks it.
+  virtual Result<WallTime> overrideCertificate(const CertificateOverride& request) = 0;
+  /// As approveMachines.
+  virtual Result<std::vector<std::string>> approveMachines(const ApproveRequest& request) = 0;
+  /// `all`: the whole list, also one that cannot be read.
+  virtual Result<void> forgetMachines(const std::vector<std::string>& machines, bool all) = 0;
   /// As resetBmcTrust.
   virtual Result<std::vector<NodeName>> resetBmcTrust(const std::string& nodes) = 0;
   /// As resetBmcAuth.
   virtual Result<std::vector<NodeName>> resetBmcAuth(const std::string& nodes) = 0;
   virtual Result<WipeGrant> grantWipe(const WipeRequest& request) = 0;
-  virtual Result<std::vector<ClosedBreaker>> acknowledgeBreakers(const std::string& reason) = 0;
+  virtual Result<std::vector<PoolBreaker>> acknowledgeBreakers(const std::string& reason) = 0;
   /// As powerNode. Errors of a server also InvalidInput (a disruptive command that is not
   /// confirmed)
   virtual Result<PowerResult> power(const PowerRequest& request,

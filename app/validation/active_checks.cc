@@ -33,8 +33,8 @@ constexpr std::chrono::milliseconds kWantedPoll{1'000}, kReportPoll{250};
 /// A hold is so long, and made longer when less than half is left: of a process that was killed it
 /// ends by itself soon.
 constexpr std::chrono::seconds kHoldFor{120};
-/// A check that runs when a job wants the node may end by itself so long; then the node is given
-/// back anyway. The agent ends the check at its own deadline.
+/// A check that runs when a job wants the node may end by itself so long; then its agent ends it
+/// with all that it has started, and the node is given back.
 constexpr std::chrono::seconds kMayEnd{5};
 constexpr std::chrono::minutes kAfterGivingWay{5};  ///< until the pool is looked at again
 constexpr std::chrono::seconds kAgentSlack{30};     ///< beyond a check's deadline
@@ -115,7 +115,10 @@ Async<std::optional<wire::CheckResult>> oneCheck(NodeCheckPtr check, validate::C
     }
     const auto now = services.clock.steady();
     const auto& wanted = check->shared->wanted_since;
-    if ((wanted && now - *wanted >= kMayEnd) || now >= limit) co_return Nothing();
+    if ((wanted && now - *wanted >= kMayEnd) || now >= limit) {
+      services.agents.abandon(check->node, id);
+      co_return Nothing();
+    }
     CO_TRY_OK(co_await prolong(check));
     co_await services.clock.sleep(kReportPoll);
   }

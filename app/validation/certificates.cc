@@ -103,7 +103,7 @@ Result<validate::Certificate> verifyCertificateFile(const CertificateFile& file)
 Result<WallTime> overrideCertificate(const Options& options, const CertificateOverride& request) {
   if (request.reason.empty()) return fail(ErrorCode::InvalidInput, "say why: --reason TEXT");
   TRY(certificates, open(options, request.node));
-  const auto user = userName();
+  const auto user = request.user.empty() ? userName() : request.user;
   const auto& allowed = certificates.cluster().certificates->may_override;
   if (std::find(allowed.begin(), allowed.end(), user) == allowed.end())
     return fail(
@@ -126,7 +126,7 @@ Result<WallTime> overrideCertificate(const Options& options, const CertificateOv
   word.inventory_digest = validate::declarationDigest(certificates.cluster(), node);
   word.proven_at = certificates.session->controller->clock().now();
   word.expires_at = word.proven_at + std::chrono::hours(request.hours);
-  word.override_by = actorText();
+  word.override_by = actorText(options);
   word.override_reason = request.reason;
   // The log has it before the certificate counts.
   TRY_OK(addNote(store, lifecycle::Subject(node.name),
@@ -140,14 +140,19 @@ std::filesystem::path revocationListOf(const std::filesystem::path& state) {
   return state / "certificates" / validate::Revocations::kFile;
 }
 
-Result<void> revokeCertificate(const Options& options, const std::string& node,
+Result<bool> revokeCertificate(const Options& options, const std::string& node,
                                const std::string& reason) {
   TRY(certificates, open(options, node));
   const auto by = actorText(options);
+  const auto found = certificates->find(NodeName(node));
+  const bool had_certificate = !found || *found;  // a damaged one is revoked, too
   TRY_OK(certificates->revoke(NodeName(node), by, reason));
-  return addNote(
-      certificates.session->store(), lifecycle::Subject(NodeName(node)),
-      fmt::format("{} has revoked its certificate and the passes before: {}", by, reason));
+  TRY_OK(addNote(certificates.session->store(), lifecycle::Subject(NodeName(node)),
+                 fmt::format("{} has revoked {}: {}", by,
+                             had_certificate ? "its certificate and the passes before"
+                                             : "its passes; it had no certificate",
+                             reason)));
+  return had_certificate;
 }
 
 Result<CertificateExport> exportCertificates(const Options& options,

@@ -38,6 +38,7 @@ Result<validate::Certificate> verifyCertificateFile(const CertificateFile& file)
 struct CertificateOverride {
   std::string node, reason;
   int hours = 24;
+  std::string user = {};  ///< who decides; empty: this process's user
 };
 /// Lets a node join although its gates have not passed; answers until when. Errors: Denied (the
 /// inventory does not allow this user to), Conflict (nothing is known of the node), InvalidInput
@@ -46,8 +47,8 @@ Result<WallTime> overrideCertificate(const Options& options, const CertificateOv
 
 /// Where the site's signed list of revocations lies.
 std::filesystem::path revocationListOf(const std::filesystem::path& state);
-/// The certificate, and the gates passed before, count no more.
-Result<void> revokeCertificate(const Options& options, const std::string& node,
+/// The certificate, and the gates passed before, count no more. Answers whether there was one.
+Result<bool> revokeCertificate(const Options& options, const std::string& node,
                                const std::string& reason);
 
 /// Writes all certificates and the signed list of revocations. `folder`: empty: the state folder's.

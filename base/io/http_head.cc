@@ -83,25 +83,28 @@ HeadRefusal checkHead(const http::header<true, http::fields>& head) {
   for (const auto name : kOnceOnly)
     if (const auto range = head.equal_range(name); std::distance(range.first, range.second) > 1)
       return {400, "a header that has one value was sent more than once"};
-  if (!isCleanTarget(head.target())) return {400, "bad path"};
+  if (const auto fault = faultOfTarget(head.target()); !fault.empty()) return {400, fault};
   return {};
 }
 
-bool isCleanTarget(std::string_view target) {
+std::string_view faultOfTarget(std::string_view target) {
   const auto raw = target.substr(0, target.find('?'));
-  if (raw.empty() || raw.front() != '/' || raw.starts_with("//") ||
-      raw.find_first_of("\\#") != std::string_view::npos)
-    return false;
+  if (raw.empty() || raw.front() != '/') return "the path does not begin with \"/\"";
+  if (raw.starts_with("//")) return "the path begins with \"//\"; write one";
+  if (raw.contains('#')) return "the path has a \"#\"; write %23 where it belongs to a name";
+  constexpr std::string_view kBackslash = "the path has a backslash; write \"/\" between its parts";
+  if (raw.contains('\\')) return kBackslash;
   const auto path = pathOf(raw);
   // An escaped separator is a part of a name for one program and a separator for the next.
   if (std::count(path.begin(), path.end(), '/') != std::count(raw.begin(), raw.end(), '/'))
-    return false;
-  if (path.find('\\') != std::string::npos || std::any_of(path.begin(), path.end(), isControl))
-    return false;
-  if (path.find_first_of("\r\n") != std::string::npos) return false;
+    return "a part of the path has an encoded \"/\" (%2F); no name has one";
+  if (path.contains('\\')) return kBackslash;
+  if (std::any_of(path.begin(), path.end(), isControl) || path.find_first_of("\r\n") != path.npos)
+    return "a part of the path has a line break or control character";
   for (std::size_t at = 0; (at = path.find("/..", at)) != std::string::npos; at += 3)
-    if (at + 3 == path.size() || path[at + 3] == '/') return false;
-  return true;
+    if (at + 3 == path.size() || path[at + 3] == '/')
+      return "the path has a part \"..\"; write where it leads to";
+  return {};
 }
 
 }  // namespace muster::io

@@ -44,7 +44,7 @@ class HeadScanner {
 HeadRefusal checkHead(const boost::beast::http::header<true, boost::beast::http::fields>& head);
 
 /// Handlers may join the path to a folder: nothing that climbs out of it, or that another program
-/// would split differently, gets to them.
-bool isCleanTarget(std::string_view target);
+/// would split differently, gets to them. Answers what is wrong with the path; empty: nothing.
+std::string_view faultOfTarget(std::string_view target);
 
 }  // namespace muster::io

@@ -60,6 +60,7 @@ void addDiscoverCommands(CLI::App& app, Invocation& call) {
   forget.add_flag("--all", forget_args.all, "The whole list, also one that cannot be read");
   for (auto* command : group.get_subcommands([](CLI::App*) { return true; }))
     asksNoServer(*command, call);
+  for (auto* command : {&approve, &forget}) asksServer(*command, call);
   group.callback([&call, args] {
     if (!call.run) call.run = [&call, args] { return discover(call.options, *args); };
   });

@@ -18,7 +18,7 @@ constexpr std::string_view kImageFiles = "it works with files of the site's imag
 constexpr std::string_view kProbes = "it listens and probes on the site's networks";
 constexpr std::string_view kMeasurements = "it computes from every measurement of the site's store";
 constexpr std::string_view kNotifications =
-    "receivers and their secrets are known to the site's host";
+    "receivers' secrets are known to the site's host, and so are the ways to them";
 
 }  // namespace
 
@@ -37,10 +37,7 @@ const std::vector<HostCommand>& hostCommands() {
       {"bmc revoke-key", SiteHost, kIdentity},
       {"bmc rotate", SiteHost, "the BMCs' passwords are files of the site's host"},
       {"cert export", SiteHost, "it writes a folder of the site's host"},
-      {"cert override", SiteHost, "certificates.may_override names users of the site's host"},
       {"completion", AnyHost, "it prints words of this program"},
-      {"discover approve", SiteHost, "what becomes a node is decided beside the inventory's files"},
-      {"discover forget", SiteHost, "what becomes a node is decided beside the inventory's files"},
       {"discover scan", SiteHost, kProbes},
       {"discover watch", SiteHost, kProbes},
       {"doctor", SiteHost, "it looks at this host"},
@@ -66,7 +63,8 @@ const std::vector<HostCommand>& hostCommands() {
       {"key", SiteHost, kKeys},
       {"lab", AnyHost, "the twin runs on this host"},
       {"man", AnyHost, "it prints words of this program"},
-      {"notify", SiteHost, kNotifications},
+      {"notify secret", AnyHost, "it makes a new secret, for the inventory's files"},
+      {"notify test", SiteHost, kNotifications},
       {"restore", SiteHost, "it makes the state folder of this host anew"},
       {"rma", SiteHost, "it gathers files of the site's host"},
       {"server", SiteHost, "it is the server"},

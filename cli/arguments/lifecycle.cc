@@ -107,11 +107,12 @@ void addWipeAndErase(CLI::App& app, Invocation& call) {
   auto [wipe_command, wipe_args] = addCommand(
       app, "wipe", "Permit that apply wipes these nodes' disks once (journaled)", call, wipe);
   asksServer(wipe_command, call);
-  wipe_command.add_option("nodes", wipe_args.nodes, kHostlist)->required();
-  wipe_command.add_option("--reason", wipe_args.reason, "Why; recorded in the journal")->required();
-  wipe_command.add_flag("--data", wipe_args.data,
+  wipe_command.add_option("nodes", wipe_args.request.nodes, kHostlist);
+  wipe_command.add_option("--reason", wipe_args.request.reason, "Why; recorded in the journal");
+  wipe_command.add_flag("--data", wipe_args.request.data,
                         "The disks of storage sets too, whatever they hold; default: system disks "
                         "only");
+  wipe_command.add_flag("--list", wipe_args.list, "Show which nodes may be wiped; permit nothing");
   auto [erase_command, erase_args] = addCommand(
       app, "erase",
       "Erase a node's disks irrecoverably. Without --confirm, only show what would be erased", call,

@@ -15,8 +15,11 @@ void addMonitor(CLI::App& app, Invocation& call) {
                  "`muster server` does the same and answers the API",
                  call, monitorNodes);
   asksServer(command, call);
-  command.add_flag("--acknowledge", args.acknowledge,
-                   "Close the circuit breakers that stopped the monitor from draining nodes");
+  auto* acknowledge =
+      command.add_flag("--acknowledge", args.acknowledge,
+                       "Close the circuit breakers that stopped the monitor from draining nodes");
+  command.add_flag("--breakers", args.breakers, "List the circuit breakers that are open, and end")
+      ->excludes(acknowledge);
   command.add_option("--reason", args.reason,
                      "With --acknowledge: what you found; recorded in the log");
   refuseOldCommand(app, "keep", "muster monitor");

@@ -122,6 +122,7 @@ void addCertificates(CLI::App& app, Invocation& call) {
                  "Let a node join although gates have not passed; only for the users that "
                  "certificates.may_override names",
                  call, certOverride);
+  asksServer(override_command, call);
   override_command.add_option("node", override_args.node)->required();
   override_command
       .add_option("--reason", override_args.reason,

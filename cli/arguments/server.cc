@@ -17,6 +17,9 @@ void addServerCommands(CLI::App& app, Invocation& call) {
                   "/var/lib/muster, one of its own for another state folder")
       ->envname("MUSTER_API_SOCKET");
   command.add_option("--listen", args.api.listen, "ADDRESS:PORT where HTTPS is served, too");
+  command.add_option("--announce", args.api.announce,
+                     "https://HOST:PORT by which clients elsewhere reach it, where --listen does "
+                     "not say it; of two hosts, the one that stands by sends them there");
   command.add_option("--access", args.api.access_file,
                      "The file that says which local users may do what; default: "
                      "/etc/muster/access.conf");

@@ -88,18 +88,26 @@ int certVerify(const app::Options& options, const app::CertificateFile& file) {
 int certRevoke(const app::Options& options, const NodeReasonArgs& args) {
   const auto site = orderedSite(options);
   if (!site) return report(site.error());
-  const auto list = (*site)->records().revokeCertificate(args.node, args.reason);
-  if (!list) return report(list.error());
+  const auto revoked = (*site)->records().revokeCertificate(args.node, args.reason);
+  if (!revoked) return report(revoked.error());
+  const auto list = revoked->list.string();
   if (options.json) {
     std::cout << jsonText(nlohmann::json{
-                     {"node", args.node}, {"revoked", true}, {"list", list->string()}})
+                     {"node", args.node}, {"revoked", revoked->had_certificate}, {"list", list}})
               << '\n';
+    return kOk;
+  }
+  if (!revoked->had_certificate) {
+    std::cout << fmt::format(
+        "{0} has no certificate; the gates that it has passed until now count no more all the "
+        "same. `muster apply --nodes {0}` validates it\n",
+        args.node);
     return kOk;
   }
   std::cout << fmt::format(
       "{0}: revoked for all controllers of the store; `muster monitor` drains it, `muster apply "
       "--nodes {0}` validates it again. To carry: {1}{2}\n",
-      args.node, list->string(), (*site)->isEmbedded() ? "" : " on the server's host");
+      args.node, list, (*site)->isEmbedded() ? "" : " on the server's host");
   return kOk;
 }
 
@@ -120,7 +128,9 @@ int certExport(const app::Options& options, const CertExportArgs& args) {
 }
 
 int certOverride(const app::Options& options, const app::CertificateOverride& request) {
-  const auto until = app::overrideCertificate(options, request);
+  const auto site = orderedSite(options);
+  if (!site) return report(site.error());
+  const auto until = (*site)->records().overrideCertificate(request);
   if (!until) return report(until.error());
   if (options.json) {
     std::cout << jsonText(nlohmann::json{{"node", request.node}, {"until", toString(*until)}})

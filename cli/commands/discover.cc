@@ -176,7 +176,9 @@ int discoverWatch(const app::Options& options, const DiscoverWatchArgs& args) {
 }
 
 int discoverApprove(const app::Options& options, const app::ApproveRequest& request) {
-  const auto approved = app::approveMachines(options, request);
+  const auto site = orderedSite(options);
+  if (!site) return report(site.error());
+  const auto approved = (*site)->records().approveMachines(request);
   if (!approved) return report(approved.error());
   if (options.json)
     std::cout << jsonText(nlohmann::json{{"approved", *approved}}, 2) << "\n";
@@ -187,8 +189,9 @@ int discoverApprove(const app::Options& options, const app::ApproveRequest& requ
 }
 
 int discoverForget(const app::Options& options, const DiscoverForgetArgs& args) {
-  const auto done =
-      args.all ? app::forgetAllMachines(options) : app::forgetMachines(options, args.machines);
+  const auto site = orderedSite(options);
+  if (!site) return report(site.error());
+  const auto done = (*site)->records().forgetMachines(args.machines, args.all);
   return done ? kOk : report(done.error());
 }
 

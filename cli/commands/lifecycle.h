@@ -58,7 +58,11 @@ struct HistoryArgs {
   std::size_t limit = 200;
 };
 int history(const app::Options& options, const HistoryArgs& args);
-int wipe(const app::Options& options, const app::WipeRequest& request);
+struct WipeArgs {
+  app::WipeRequest request;
+  bool list = false;  ///< shows what is permitted
+};
+int wipe(const app::Options& options, const WipeArgs& args);
 struct EraseArgs {
   std::string node, confirm, reason;
   std::vector<std::string> disks;  ///< serials; empty: all that are built in

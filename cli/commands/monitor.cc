@@ -3,10 +3,13 @@
 #include "cli/commands/monitor.h"
 #include "app/controller/monitor_run.h"
 #include "app/site/site_records.h"
+#include "base/json_output.h"
 #include "cli/commands/asked_site.h"
 #include "cli/view/console_progress.h"
+#include "inventory/parse/hostlist.h"
 
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include <csignal>
 #include <iostream>
@@ -31,9 +34,36 @@ int acknowledge(const app::Options& options, const std::string& reason) {
   return kOk;
 }
 
+int showBreakers(const app::Options& options) {
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto open = (*site)->records().breakers();
+  if (!open) return report(open.error());
+  auto all = nlohmann::json::array();
+  for (const auto& [pool, nodes] : *open) {
+    std::vector<std::string> names;
+    for (const auto& node : nodes) names.push_back(node.str());
+    const auto count = names.size();
+    const auto hostlist = inventory::foldHostlist(std::move(names));
+    all.push_back({{"pool", pool}, {"nodes", hostlist}, {"nodes_count", count}});
+    if (!options.json)
+      std::cout << fmt::format("{:<16} {:>5} not drained  {}\n", pool, count, hostlist);
+  }
+  if (options.json)
+    std::cout << jsonText(all) << '\n';
+  else if (open->empty())
+    std::cout << "no circuit breaker is open\n";
+  else
+    std::cout
+        << "`muster why @cluster` says why; muster monitor --acknowledge --reason TEXT closes "
+           "them\n";
+  return kOk;
+}
+
 }  // namespace
 
 int monitorNodes(const app::Options& options, const MonitorArgs& args) {
+  if (args.breakers) return showBreakers(options);
   if (args.acknowledge) return acknowledge(options, args.reason);
   if (const auto here = requireNoServer(options, "the monitor watches the site from its host");
       !here)

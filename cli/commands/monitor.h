@@ -16,6 +16,7 @@ namespace muster::cli {
 
 struct MonitorArgs {
   bool acknowledge = false;
+  bool breakers = false;  ///< shows those that are open
   std::string reason;
 };
 int monitorNodes(const app::Options& options, const MonitorArgs& args);

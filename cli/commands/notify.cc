@@ -2,7 +2,9 @@
 #include "cli/commands/notify.h"
 
 #include "app/records/notifications.h"
+#include "app/site/site_records.h"
 #include "base/json_output.h"
+#include "cli/commands/asked_site.h"
 #include "monitor/notify/webhook.h"
 
 #include <fmt/format.h>
@@ -13,7 +15,9 @@
 namespace muster::cli {
 
 int notifyList(const app::Options& options) {
-  const auto receivers = app::notificationReceivers(options);
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto receivers = (*site)->records().receivers();
   if (!receivers) return report(receivers.error());
   if (options.json) {
     auto all = nlohmann::json::array();

@@ -130,7 +130,9 @@ int server(const app::Options& options, const ServerArgs& args) {
   Service service(api);  // behind it: nobody is fed before it is there
   if (args.api_only) return answerUntilAsked();
   ServerProgress progress(options.json, api, service);
-  return report(app::runMonitor(options, progress));
+  auto serving = options;
+  serving.api_url = api.url();
+  return report(app::runMonitor(serving, progress));
 }
 
 }  // namespace muster::cli

@@ -28,8 +28,9 @@ std::string leaderText(const app::SiteStatus& site) {
     return fmt::format("which host serves the site is not known: {}\n", site.leader.error().str());
   const auto& leader = *site.leader;
   return leader ? fmt::format(
-                      "{} serves the site, at {}; only it monitors, hosts that stand by do not\n",
-                      leader->holder, leader->address)
+                      "{} serves the site, at {}{}; only it monitors, hosts that stand by do not\n",
+                      leader->holder, leader->address,
+                      leader->api_url.empty() ? "" : " (" + leader->api_url + ")")
                 : "no host has served the site yet\n";
 }
 

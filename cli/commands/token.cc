@@ -23,19 +23,6 @@
 namespace muster::cli {
 namespace {
 
-std::string scopeText(const api::Scope& scope) {
-  std::string out;
-  const auto add = [&](std::string_view key, const std::vector<std::string>& values) {
-    for (const auto& value : values)
-      out += (&value == &values.front() ? fmt::format("{}{}=", out.empty() ? "" : " ", key) : ",") +
-             value;
-  };
-  add("pools", scope.pools);
-  add("racks", scope.racks);
-  if (!scope.nodes.empty()) out += (out.empty() ? "nodes=" : " nodes=") + scope.nodes;
-  return out.empty() ? "the whole site" : out;
-}
-
 Result<api::TokenRequest> requestOf(const TokenCreateArgs& args) {
   const auto role = api::parseRole(args.role);
   if (!role)
@@ -127,7 +114,7 @@ int tokenCreate(const app::Options& options, const TokenCreateArgs& args) {
   }
   std::cerr << fmt::format("{} ({}) of {}: {}, {}, until {}. It is not shown again:\n",
                            made->token.name, made->token.id, made->token.owner,
-                           toString(made->token.role), scopeText(made->token.scope),
+                           toString(made->token.role), api::scopeText(made->token.scope),
                            muster::toString(made->token.expires_at));
   return printOnce(options, *at, *made, made->secret);
 }
@@ -149,7 +136,7 @@ int tokenList(const app::Options& options) {
     const auto* state = token.revoked ? "revoked" : token.expires_at <= now ? "over" : "counts";
     std::cout << fmt::format("{} {:<20} {:<9} {:<8} until {}  {}, of {}, by {}\n", token.id,
                              token.name, toString(token.role), state,
-                             muster::toString(token.expires_at), scopeText(token.scope),
+                             muster::toString(token.expires_at), api::scopeText(token.scope),
                              token.owner, token.created_by);
   }
   if (options.json) std::cout << jsonText(out, 2) << "\n";

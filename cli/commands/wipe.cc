@@ -2,14 +2,45 @@
 #include "app/nodes/wipe.h"
 
 #include "app/site/site_records.h"
+#include "base/json_output.h"
 #include "cli/commands/asked_site.h"
 #include "cli/commands/lifecycle.h"
+#include "inventory/parse/hostlist.h"
+
+#include <nlohmann/json.hpp>
 
 #include <iostream>
 
 namespace muster::cli {
+namespace {
 
-int wipe(const app::Options& options, const app::WipeRequest& request) {
+int listGrants(const app::Options& options) {
+  const auto site = askedSite(options);
+  if (!site) return report(site.error());
+  const auto granted = (*site)->records().wipeGrants();
+  if (!granted) return report(granted.error());
+  std::vector<std::string> names;
+  for (const auto& node : *granted) names.push_back(node.str());
+  if (options.json)
+    std::cout << jsonText(nlohmann::json(names)) << '\n';
+  else if (names.empty())
+    std::cout << "no node may be wiped\n";
+  else
+    std::cout << fmt::format("may be wiped once: {}\n", inventory::foldHostlist(std::move(names)));
+  return kOk;
+}
+
+}  // namespace
+
+int wipe(const app::Options& options, const WipeArgs& args) {
+  const auto& request = args.request;
+  if (args.list) return listGrants(options);
+  if (request.nodes.empty() || request.reason.empty()) {
+    report(Error(ErrorCode::InvalidInput,
+                 "say which nodes, and why: muster wipe NODES --reason TEXT (--list: which may be "
+                 "wiped)"));
+    return kUsage;
+  }
   const auto site = orderedSite(options);
   if (!site) return report(site.error());
   const auto granted = (*site)->records().grantWipe(request);

@@ -71,6 +71,9 @@ Result<void> serve(const Options& options) {
       tasks << node << ' ' << toString(task.kind) << ' ' << task.id << ' ' << toString(phase)
             << std::endl;
     };
+    world.tell_power = [&tasks](const std::string& node, std::uint64_t number, bool on) {
+      tasks << node << " power " << number << ' ' << (on ? "on" : "off") << std::endl;
+    };
   }
   TRY(fleet, Fleet::make(std::move(world), options.nodes, options.first));
   asio::signal_set ends(io, SIGTERM, SIGINT);

@@ -92,13 +92,15 @@ Task<io::ServerResponse> SimNode::answer(io::ServerRequest request) {
 
 Async<void> SimNode::start(vbmc::StartOptions options) {
   if (std::exchange(on_, true)) co_return Result<void>();
+  if (world_.tell_power) world_.tell_power(spec_.name, ++switches_, true);
   asio::co_spawn(world_.executor, boot(++boots_, options.first == vbmc::BootDevice::Network),
                  asio::detached);
   co_return Result<void>();
 }
 
 Async<void> SimNode::stop() {
-  on_ = false;
+  if (std::exchange(on_, false) && world_.tell_power)
+    world_.tell_power(spec_.name, ++switches_, false);
   ++boots_;  // one that is under way is over
   if (agent_) std::exchange(agent_, nullptr)->stop();
   co_return Result<void>();

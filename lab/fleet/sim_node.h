@@ -27,6 +27,8 @@ struct World {
   const vbmc::VendorProfile* vendor_profile = &vbmc::vendorProfiles().front();
   std::function<void(const std::string& node, const wire::AgentTask&, wire::TaskPhase)> tell =
       {};  ///< as TellTask
+  /// Hears each switch of a node's power: its name, how many there were of it, on or off.
+  std::function<void(const std::string& node, std::uint64_t number, bool on)> tell_power = {};
 };
 
 class SimNode final : public vbmc::Machine {
@@ -61,7 +63,7 @@ class SimNode final : public vbmc::Machine {
   std::unique_ptr<vbmc::RedfishService> service_;
   std::unique_ptr<io::HttpServer> server_;
   bool on_ = false;
-  std::uint64_t boots_ = 0;
+  std::uint64_t boots_ = 0, switches_ = 0;
   SimDisk disk_;
   std::shared_ptr<SimAgent> agent_;
 };

@@ -13,10 +13,12 @@ namespace {
 constexpr const char* kServes = "site/serves";
 
 std::string textOf(const Leader& holder) {
-  return jsonText(nlohmann::json{{"holder", holder.holder},
-                                 {"address", holder.address},
-                                 {"term", holder.term},
-                                 {"beat", holder.heartbeat}});
+  nlohmann::json out{{"holder", holder.holder},
+                     {"address", holder.address},
+                     {"term", holder.term},
+                     {"beat", holder.heartbeat}};
+  if (!holder.api_url.empty()) out["api_url"] = holder.api_url;
+  return jsonText(out);
 }
 
 Result<Leader> parse(const std::string& text) {
@@ -27,6 +29,7 @@ Result<Leader> parse(const std::string& text) {
     object.at("address").get_to(out.address);
     object.at("term").get_to(out.term);
     object.at("beat").get_to(out.heartbeat);
+    if (object.contains("api_url")) object.at("api_url").get_to(out.api_url);  // since 0390
   } catch (const nlohmann::json::exception&) {
     return fail(ErrorCode::Corrupt,
                 fmt::format("the store's value {} says who serves the site and cannot be read: {}",
@@ -51,7 +54,7 @@ Result<Leader> LeaderLease::take() {
     now.alive = other_->moved;
     return now;
   }
-  Leader next{holder_, address_, now.term + 1, 0, true, false};
+  Leader next{holder_, address_, api_url_, now.term + 1, 0, true, false};
   TRY(taken, store_.exchangeValue(kServes, stored, textOf(next)));
   if (!taken) {
     now.alive = true;  // somebody else was faster, or it renews again

@@ -21,6 +21,7 @@ inline constexpr std::chrono::seconds kLeaderGivesUp{25};
 struct Leader {
   std::string holder;          ///< as controllers sign on: one to a state folder
   std::string address;         ///< where it serves
+  std::string api_url = {};    ///< where its API answers other hosts; empty: nowhere
   std::int64_t term = 0;       ///< grows with every change of hands
   std::int64_t heartbeat = 0;  ///< grows with every renewal
   bool ours = false;
@@ -29,8 +30,13 @@ struct Leader {
 
 class LeaderLease {
  public:
-  LeaderLease(Store& store, const Clock& clock, std::string holder, std::string address)
-      : store_(store), clock_(clock), holder_(std::move(holder)), address_(std::move(address)) {}
+  LeaderLease(Store& store, const Clock& clock, std::string holder, std::string address,
+              std::string api_url = {})
+      : store_(store),
+        clock_(clock),
+        holder_(std::move(holder)),
+        address_(std::move(address)),
+        api_url_(std::move(api_url)) {}
 
   /// One try: at once when nobody has it or this very holder had it, else when it has stood still
   /// for kLeaderLease.
@@ -46,7 +52,7 @@ class LeaderLease {
   };
   Store& store_;
   const Clock& clock_;
-  const std::string holder_, address_;
+  const std::string holder_, address_, api_url_;
   std::optional<ObservedValue> other_;
   std::string own_text_;  ///< as it is stored
 };

@@ -166,8 +166,8 @@ class Site {
     (void)io::writeFileAtomic(root / "proc/sys/kernel/random/boot_id", boot + "\n");
   }
 
-  /// Handlers: Probe answers at once, InstallDriver passes `gate` first, WriteImage never ends by
-  /// itself.
+  /// Handlers: Probe answers at once, RunChecks never ends by itself, InstallDriver passes `gate`
+  /// first, WriteImage never ends by itself.
   std::unique_ptr<Node> startNode(agent::AgentOptions options) {
     auto node = std::make_unique<Node>();
     node->options = options;
@@ -175,6 +175,10 @@ class Site {
     agent::TaskHandlers handlers;
     handlers[wire::TaskKind::Probe] = [raw](nlohmann::json, agent::TaskContextPtr context) {
       return answer(raw, context->id());
+    };
+    handlers[wire::TaskKind::RunChecks] = [this, raw](nlohmann::json,
+                                                      agent::TaskContextPtr context) {
+      return answerUnlessLeft(raw, never, context);
     };
     handlers[wire::TaskKind::Reboot] = [raw](nlohmann::json, agent::TaskContextPtr context) {
       return answer(raw, context->id());
@@ -311,6 +315,22 @@ class Site {
     ++node->runs[context->id()];
     context->progress(0.5, "half way");
     co_await gate.pass(node->clock);
+    co_return nlohmann::json{{"answer", context->id()}};
+  }
+  /// Notes when it is left before its end.
+  static Async<nlohmann::json> answerUnlessLeft(Node* node, Gate& gate,
+                                                agent::TaskContextPtr context) {
+    struct Left {
+      Node* node;
+      std::string id;
+      bool ended = false;
+      ~Left() {
+        if (!ended) ++node->runs[id + " was left"];
+      }
+    } left{node, context->id()};
+    ++node->runs[context->id()];
+    co_await gate.pass(node->clock);
+    left.ended = true;
     co_return nlohmann::json{{"answer", context->id()}};
   }
   static Async<nlohmann::json> breaksOff() {

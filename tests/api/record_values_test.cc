@@ -139,7 +139,7 @@ TEST(RecordValues, whatIsMissingOrOfAnotherKindIsNamed) {
                       certificateVerdictFrom);
   refusesWhatIsBroken({{"boot", 3}, {"began", "2026-11-26T10:00:00Z"}, {"why", "power on"}},
                       keptBootFrom);
-  refusesWhatIsBroken({{"pool", "batch"}, {"nodes", "gpu[001-002]"}}, closedBreakerFrom);
+  refusesWhatIsBroken({{"pool", "batch"}, {"nodes", "gpu[001-002]"}}, poolBreakerFrom);
   refusesWhatIsBroken({{"what", "w"}, {"where", "x"}, {"what_to_do", "y"}}, anomalyFrom);
   refusesWhatIsBroken({{"id", "t1"},
                        {"name", "ci"},

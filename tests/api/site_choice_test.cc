@@ -88,7 +88,20 @@ TEST_F(SiteChoice, aRelativePathOfASocketIsNone) {
   }
   auto options = site_.options();
   options.server = "http://10.20.0.1:8443";
+  EXPECT_THAT(choose(options).error().text(), HasSubstr("write https://10.20.0.1:8443"));
+  options.server = "ctl1:9443";
   EXPECT_THAT(choose(options).error().text(), HasSubstr("https://HOST:PORT"));
+}
+
+TEST_F(SiteChoice, aFolderIsNoSocketAndTheOneInItIsNamed) {
+  auto options = site_.options();
+  const auto folder = options.inventory.parent_path();
+  options.server = folder.string();
+  const auto chosen = choose(options);
+  ASSERT_FALSE(chosen);
+  EXPECT_EQ(chosen.error().code(), ErrorCode::InvalidInput);
+  EXPECT_THAT(chosen.error().text(),
+              HasSubstr("is a folder; name the socket in it: " + (folder / "api.sock").string()));
 }
 
 TEST_F(SiteChoice, aTokensFileSaysWhoAsks) {

@@ -4,17 +4,11 @@
 // finishes, nothing is done twice, and the one that wakes up stops.
 #include "base/io/crypto.h"
 #include "base/io/process.h"
-#include "inventory/inventory.h"
-#include "inventory/model/cluster.h"
-#include "inventory/model/images.h"
 #include "lab/fleet/fleet.h"
 #include "lab/vbmc/firmware_file.h"
 #include "lifecycle/store/leader_lease.h"
 #include "lifecycle/store/runs.h"
-#include "provision/images/image_store_parts.h"
-#include "provision/images/packed_image.h"
-#include "provision/images/ramos.h"
-#include "tests/fakes/fake_system_builder.h"
+#include "tests/crash/fleet_images.h"
 #include "tests/lifecycle/postgres_server.h"
 #include "tests/paths.h"
 
@@ -121,15 +115,8 @@ profiles:
       ASSERT_TRUE(io::SigningKey::loadOrCreate(folder_ / fmt::format("a/keys/{}.pem", name)));
     const auto key = io::SigningKey::loadOrCreate(folder_ / "a/keys/images.pem");
     ASSERT_TRUE(key);
-    const auto loaded = inventory::load(folder_ / "cluster.yaml");
-    ASSERT_TRUE(loaded.cluster) << loaded.diagnostics.all().front().str();
-    auto images = provision::openImageStore({folder_ / "cache", binFolder() / "muster-agent", *key},
-                                            std::make_unique<FakeSystemBuilder>());
-    const auto ram = images->buildRamOs(Architecture::Amd64, [](std::string_view) {});
-    ASSERT_TRUE(ram) << ram.error().str();
-    const auto image =
-        images->build(loaded.cluster->images.at("bookworm"), [](std::string_view) {});
-    ASSERT_TRUE(image) << image.error().str();
+    const auto made = makeFleetImages(folder_ / "cluster.yaml", folder_ / "cache", *key);
+    ASSERT_TRUE(made) << made.error().str();
   }
   void copyKeys() {
     fs::create_directories(folder_ / "b");
@@ -522,6 +509,78 @@ TEST_F(TwoHostsKinds, validationFirmwareRetryAndImageBuildGoOnAtTheOtherHost) {
   retryFirmware();
   if (HasFatalFailure()) return;
   buildImage();
+}
+
+/// `muster server` on both, each with HTTPS: the one that stands by names the other one's URL for
+/// what needs the live process, and takes orders that are rows.
+class TwoHostsServers : public TwoHosts {
+ protected:
+  Program serve(const std::string& host) {
+    const std::string address = host == "a" ? "127.0.0.1" : "127.0.0.2";
+    return muster(
+        host, {"server", "--socket", socketOf(host), "--access", (folder_ / "access.conf").string(),
+               "--listen", address + ":9443", "--announce", urlOf(host)});
+  }
+  std::string socketOf(const std::string& host) const {
+    return (folder_ / (host + ".sock")).string();
+  }
+  static std::string urlOf(const std::string& host) {
+    return std::string("https://") + (host == "a" ? "127.0.0.1" : "127.0.0.2") + ":9443";
+  }
+  nlohmann::json ask(const std::string& host, const std::string& method,
+                     const std::string& resource, const std::string& body = {}) {
+    std::vector<std::string> words{"-s",           "--max-time", "20",  "--unix-socket",
+                                   socketOf(host), "-X",         method};
+    if (!body.empty())
+      words.insert(words.end(), {"-H", "Content-Type: application/json", "-d", body});
+    words.push_back("http://localhost/api/v1" + resource);
+    const auto said = io::runBlocking({.program = "curl", .args = std::move(words)});
+    return nlohmann::json::parse(said ? said->out : "", nullptr, false);
+  }
+  std::string locatorOnce(const std::string& host) {
+    nlohmann::json said;
+    EXPECT_TRUE(becomes([&] {
+      said = ask(host, "GET", "/nodes/node00001/locator");
+      return said.is_object() && said.value("state", "") != "asking";
+    }));
+    return said.is_object() ? said.value("state", said.value("code", "")) : "";
+  }
+};
+
+TEST_F(TwoHostsServers, theOneThatStandsByNamesTheUrlOfTheOneThatServes) {
+  copyKeys();
+  a_ = serve("a");
+  ASSERT_TRUE(becomes([&] { return a_.hasSaid("muster server: 4 nodes"); }));
+  b_ = serve("b");
+  ASSERT_TRUE(becomes([&] { return b_.hasSaid("stands by;"); }));
+
+  const auto refused = ask("b", "POST", "/nodes/node00001/locator", R"({"led": "on"})");
+  ASSERT_TRUE(refused.is_object());
+  EXPECT_EQ(refused["status"], 409);
+  EXPECT_EQ(refused["code"], "not-serving");
+  EXPECT_EQ(refused["serves"]["url"], urlOf("a"));
+  EXPECT_EQ(refused["serves"]["address"], "127.0.0.1");
+  EXPECT_EQ(ask("a", "POST", "/nodes/node00001/locator", R"({"led": "on"})")["state"], "asking");
+  EXPECT_EQ(locatorOnce("a"), "on") << "by its BMC's word";
+
+  auto led = muster("b", {"--server", socketOf("b"), "bmc", "locate", "node00001", "on"});
+  ASSERT_TRUE(ends(led));
+  EXPECT_THAT(led.said(), HasSubstr("serves the site, at 127.0.0.1"));
+  EXPECT_THAT(led.said(), HasSubstr("--server " + urlOf("a")));
+  EXPECT_EQ(ask("b", "GET", "/nodes")["total"], kNodes) << "it looks";
+  const auto held =
+      ask("b", "POST", "/quarantine", R"({"nodes": "node00002", "reason": "loose cable"})");
+  EXPECT_EQ(held["items"].size(), 1u) << "and takes orders that are rows";
+  EXPECT_EQ(ask("a", "GET", "/quarantine")["items"].size(), 1u);
+
+  a_.child->signal(SIGKILL);
+  ASSERT_TRUE(becomes([&] { return b_.hasSaid("muster server: 4 nodes"); }));
+  EXPECT_EQ(ask("b", "POST", "/nodes/node00001/locator", R"({"led": "off"})")["state"], "asking");
+  EXPECT_EQ(locatorOnce("b"), "off");
+  a_ = serve("a");
+  ASSERT_TRUE(becomes([&] { return a_.hasSaid("serves, at 127.0.0.2"); }));
+  const auto turned = ask("a", "GET", "/nodes/node00001/boots");
+  EXPECT_EQ(turned["serves"]["url"], urlOf("b")) << "the URL changes hands with the site";
 }
 
 }  // namespace

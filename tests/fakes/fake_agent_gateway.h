@@ -78,6 +78,7 @@ class FakeAgentGateway final : public gateway::AgentGateway {
   }
   /// submit calls in all, repeated ids included.
   int submit_calls = 0;
+  std::vector<std::pair<NodeName, std::string>> abandoned;  ///< tasks that nobody wanted any more
 
   std::optional<gateway::AgentState> state(const NodeName& node) const override {
     auto it = states_.find(node);
@@ -130,6 +131,14 @@ class FakeAgentGateway final : public gateway::AgentGateway {
     auto it = reports_.find(std::pair(node, task_id));
     if (it == reports_.end()) return std::nullopt;
     return it->second;
+  }
+
+  /// As an agent that ends the task and says so.
+  void abandon(const NodeName& node, const std::string& task_id) override {
+    abandoned.emplace_back(node, task_id);
+    const auto found = reports_.find(std::pair(node, task_id));
+    if (found != reports_.end() && !wire::isFinished(found->second.phase))
+      failTask(task_id, "it was ended", ErrorCode::Unavailable);
   }
 
   /// Does not wait.

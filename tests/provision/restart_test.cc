@@ -37,6 +37,7 @@ class RefusingGateway final : public gateway::AgentGateway, public gateway::Refu
                                                           std::chrono::milliseconds) override {
     co_return std::nullopt;
   }
+  void abandon(const NodeName&, const std::string&) override {}
   Async<wire::AgentTaskReport> runTask(NodeName, wire::AgentTask) override { co_return nobody(); }
 
  private:

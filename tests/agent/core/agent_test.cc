@@ -263,6 +263,46 @@ TEST_F(AgentTest, taskEndsAtItsDeadline) {
   EXPECT_THAT(report.error().str(), HasSubstr("did not finish within 1"));
 }
 
+/// A check that gives way to a job; the agent says so at once, and does it no more.
+TEST_F(AgentTest, aTaskThatNobodyWantsAnyMoreIsEnded) {
+  startRam();
+  ASSERT_TRUE(site.gateway().submit(kNode, task("c1", wire::TaskKind::RunChecks)));
+  ASSERT_TRUE(site.until([&] { return site.phase("gpu001", "c1") == wire::TaskPhase::Running; }));
+  site.gateway().abandon(kNode, "c1");
+  ASSERT_TRUE(site.until([&] { return site.phase("gpu001", "c1") == wire::TaskPhase::Failed; }));
+  const auto report = site.gateway().report(kNode, "c1");
+  EXPECT_EQ(report->code, ErrorCode::Unavailable);
+  EXPECT_THAT(report->text, HasSubstr("nobody wants its outcome"));
+  EXPECT_EQ(node->runs["c1 was left"], 1) << "by its handler too";
+  // The agent goes on, and the next check is another one.
+  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("p1", wire::TaskKind::Probe))));
+  site.gateway().abandon(kNode, "c1");
+  site.gateway().abandon(kNode, "unknown");
+  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("p2", wire::TaskKind::Probe))));
+  EXPECT_EQ(node->runs["c1"], 1);
+}
+
+TEST_F(AgentTest, aTaskThatNobodyWantsBeforeTheAgentHasItIsNotBegun) {
+  startRam();
+  ASSERT_TRUE(site.gateway().submit(kNode, task("c1", wire::TaskKind::RunChecks)));
+  site.gateway().abandon(kNode, "c1");
+  EXPECT_EQ(site.phase("gpu001", "c1"), wire::TaskPhase::Failed);
+  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("p1", wire::TaskKind::Probe))));
+  EXPECT_EQ(node->runs["c1"], 0);
+}
+
+/// Half a change of a node is worse than a whole one.
+TEST_F(AgentTest, aChangeOfTheNodeGoesOnAlthoughNobodyWantsItsOutcome) {
+  startRam();
+  ASSERT_TRUE(site.gateway().submit(kNode, task("i1", wire::TaskKind::InstallDriver)));
+  ASSERT_TRUE(site.until([&] { return site.phase("gpu001", "i1") == wire::TaskPhase::Running; }));
+  site.gateway().abandon(kNode, "i1");
+  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("p1", wire::TaskKind::Probe))));
+  EXPECT_EQ(site.phase("gpu001", "i1"), wire::TaskPhase::Running);
+  site.gate.open();
+  EXPECT_TRUE(site.until([&] { return site.phase("gpu001", "i1") == wire::TaskPhase::Done; }));
+}
+
 TEST_F(AgentTest, oneChangeOfTheNodeAtATime) {
   startRam();
   ASSERT_TRUE(site.gateway().submit(kNode, task("i1", wire::TaskKind::InstallDriver)));

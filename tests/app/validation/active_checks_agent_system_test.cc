@@ -11,6 +11,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <csignal>
+#include <fstream>
 #include <iostream>
 
 namespace muster::app {
@@ -26,6 +28,7 @@ constexpr int kNodes = 2;
 /// From submission to start. Slurm alone takes up to three seconds for a job on a free node.
 constexpr auto kWithinSeconds = 20s;
 constexpr auto kDrainedWithin = 60s;
+constexpr auto kCheckEndsWithin = 10s;  ///< after the job that it gave way to has run
 
 class ActiveChecksOnAgents : public test::RealSlurm {
  protected:
@@ -191,6 +194,22 @@ nodes:
         kept.is_object() ? kept.value("kinds", nlohmann::json::array()) : nlohmann::json::array();
     return static_cast<int>(std::count(kinds.begin(), kinds.end(), "run-checks"));
   }
+  /// Processes that the agent of node n has started, by the kernel's word.
+  std::vector<pid_t> checksOf(int n) const {
+    const auto agent = agents_.at(static_cast<std::size_t>(n - 1))->pid();
+    std::vector<pid_t> out;
+    std::error_code gone;
+    for (const auto& thread :
+         std::filesystem::directory_iterator(fmt::format("/proc/{}/task", agent), gone)) {
+      std::ifstream children(thread.path() / "children");
+      for (pid_t pid = 0; children >> pid;) {
+        const auto line =
+            io::readFile(fmt::format("/proc/{}/cmdline", pid), 4096).value_or(std::string());
+        if (line.find("checks") != std::string::npos) out.push_back(pid);
+      }
+    }
+    return out;
+  }
   std::chrono::milliseconds untilRun(const std::string& node) {
     const auto begun = std::chrono::steady_clock::now();
     const auto job =
@@ -242,6 +261,33 @@ TEST_F(ActiveChecksOnAgents, anIdleNodeIsCheckedByItsAgentAndAJobTakesTheOther) 
   EXPECT_FALSE(record(second)) << "what gave way has found nothing, and is due again";
   EXPECT_THAT(findingsOfChecks(), IsEmpty());
   EXPECT_TRUE(nodeSays(first, "State=IDLE ")) << show("node", first);
+}
+
+/// A check that hangs: a job wants its node, and the agent ends it with all that it has started.
+TEST_F(ActiveChecksOnAgents, aCheckThatGivesWayEndsAtItsNodeAtOnce) {
+  startMonitor(", checks: {host.gemm: {seconds: 10}}");
+  std::string checked;
+  ASSERT_TRUE(eventually([&] {
+    for (int n = 1; n <= kNodes; ++n)
+      if (!checksOf(n).empty()) checked = name(n);
+    return !checked.empty() || !monitor_->running();
+  }));
+  ASSERT_FALSE(checked.empty()) << "the monitor has ended";
+  const int number = checked == "n1" ? 1 : 2;
+  for (const auto pid : checksOf(number)) ASSERT_EQ(::kill(pid, SIGSTOP), 0);
+  const auto time = untilRun(checked);
+  EXPECT_LT(time, kWithinSeconds);
+  const auto begun = std::chrono::steady_clock::now();
+  ASSERT_TRUE(eventually([&] { return checksOf(number).empty(); }))
+      << "the check goes on beside the job";
+  const auto ended = std::chrono::steady_clock::now() - begun;
+  std::cout << "a job waited " << time.count() << " ms, and its node's check had ended "
+            << std::chrono::duration_cast<std::chrono::milliseconds>(ended).count()
+            << " ms after it\n";
+  EXPECT_LT(ended, kCheckEndsWithin);
+  EXPECT_FALSE(record(checked)) << "what gave way has found nothing, and is due again";
+  EXPECT_THAT(findingsOfChecks(), IsEmpty());
+  EXPECT_TRUE(agents_.at(static_cast<std::size_t>(number - 1))->running());
 }
 
 /// A real check that fails for a floor that no machine reaches: twice, then the certificate is void

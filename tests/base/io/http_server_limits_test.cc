@@ -88,6 +88,21 @@ class HttpLimits : public ::testing::Test {
   std::unique_ptr<HttpServer> server;
 };
 
+/// The words say what is wrong with which part of the path, and what is expected.
+TEST_F(HttpLimits, saysWhatIsWrongWithAPath) {
+  start();
+  for (const auto& [path, words] :
+       {std::pair("/tree/a%2Fb", "encoded \"/\""), std::pair("/tree/../secret", "a part \"..\""),
+        std::pair("//tree/a", "begins with \"//\""), std::pair("tree", "does not begin with \"/\""),
+        std::pair("/tree/a\\b", "a backslash"), std::pair("/tree/%5ca", "a backslash"),
+        std::pair("/tree/%0aX", "line break or control character"),
+        std::pair("/tree/a#b", "write %23")})
+    EXPECT_THAT(
+        ask(std::string("GET ") + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+        HasSubstr(words))
+        << path;
+}
+
 TEST_F(HttpLimits, refusesWhatTwoProgramsWouldReadDifferently) {
   start();
   const std::string end = "\r\nHost: x\r\nConnection: close\r\n\r\n",

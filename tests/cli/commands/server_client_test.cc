@@ -149,6 +149,11 @@ TEST_F(ServerClients, aCommandAsksTheServerThatRunsAndDoesWithoutOne) {
                                                 {"erase", "gpu001", "--report"},
                                                 {"bmc", "show"},
                                                 {"bmc", "show", "--json"},
+                                                {"wipe", "--list"},
+                                                {"wipe", "--list", "--json"},
+                                                {"monitor", "--breakers"},
+                                                {"monitor", "--breakers", "--json"},
+                                                {"notify", "list"},
                                                 {"fabric", "show"}}) {
     const auto asked = muster(words);
     auto without = words;
@@ -161,6 +166,31 @@ TEST_F(ServerClients, aCommandAsksTheServerThatRunsAndDoesWithoutOne) {
   const auto after = muster({"quarantine", "list"});
   EXPECT_EQ(after.code, kOk) << after.err;
   EXPECT_EQ(after.out, listed.out) << "nobody listens on the socket that a killed server left";
+}
+
+TEST_F(ServerClients, whatMayBeWipedIsListedAndACommandWithoutAReasonIsNone) {
+  EXPECT_EQ(muster({"wipe"}).code, kUsage);
+  EXPECT_EQ(muster({"wipe", "gpu001"}).code, kUsage) << "why?";
+  ASSERT_EQ(muster({"wipe", "gpu[001-002]", "--reason", "new image"}).code, kOk);
+  start();
+  const auto listed = muster({"wipe", "--list"});
+  EXPECT_EQ(listed.code, kOk) << listed.err;
+  EXPECT_EQ(listed.out, "may be wiped once: gpu[001-002]\n");
+  EXPECT_EQ(muster({"--direct", "wipe", "--list"}).out, listed.out);
+  EXPECT_EQ(muster({"--server", socket().string(), "wipe", "--list"}).out, listed.out);
+  EXPECT_EQ(muster({"monitor", "--breakers"}).out, "no circuit breaker is open\n");
+}
+
+/// What names no server is a wrong command line, and not one that nobody answers.
+TEST_F(ServerClients, aServerThatIsNoneIsAWrongCommandLine) {
+  const auto plain = muster({"--server", "http://ctl1:9443", "status"});
+  EXPECT_EQ(plain.code, kUsage);
+  EXPECT_THAT(plain.err, HasSubstr("write https://ctl1:9443"));
+  const auto folder = socket().parent_path().string();
+  const auto at_folder = muster({"--server", folder, "status"});
+  EXPECT_EQ(at_folder.code, kUsage);
+  EXPECT_THAT(at_folder.err, HasSubstr("is a folder; name the socket in it"));
+  EXPECT_EQ(muster({"--server", socket().string(), "status"}).code, kFailed) << "nobody listens";
 }
 
 /// Nobody reads what it says any more: it ends, and the run goes on.

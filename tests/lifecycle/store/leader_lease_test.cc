@@ -72,6 +72,28 @@ TEST_F(LeaderLeaseTest, aHostThatWasJustStartedWaitsAWholeLease) {
   EXPECT_FALSE(b.takes()) << "it has not seen yet how long the other one stands still";
 }
 
+/// Each renewal keeps it, and it changes hands with the site.
+TEST_F(LeaderLeaseTest, whoServesSaysWhereItsApiAnswers) {
+  LeaderLease first(*a.store, a.clock, "ctl1 (x)", "10.20.0.1", "https://ctl1:9443");
+  ASSERT_TRUE(first.take()->ours);
+  EXPECT_EQ((*currentLeader(*b.store))->api_url, "https://ctl1:9443");
+  ASSERT_TRUE(first.renew());
+  EXPECT_EQ((*currentLeader(*b.store))->api_url, "https://ctl1:9443");
+  EXPECT_EQ(b.lease.take()->api_url, "https://ctl1:9443");
+  b.clock.advance(kLeaderLease);
+  ASSERT_TRUE(b.takes());
+  EXPECT_EQ((*currentLeader(*a.store))->api_url, "") << "it answers its own host alone";
+}
+
+TEST_F(LeaderLeaseTest, whatAnOlderMusterHasWrittenIsRead) {
+  ASSERT_TRUE(a.store->putValue(
+      "site/serves", R"({"holder":"ctl2 (y)","address":"10.20.0.2","term":3,"beat":7})"));
+  const auto leader = currentLeader(*a.store);
+ASSERT_TRUE(leader && *leader);
+EXPECT_EQ((*leader)->holder, "ctl2 (y)");
+EXPECT_EQ((*leader)->api_url, "");
+}
+
 TEST_F(LeaderLeaseTest, theNextProcessOfTheSameHostHasItAtOnce) {
   ASSERT_TRUE(a.takes());
   Host again(folder / "muster.db", "ctl1 (x)", "10.20.0.1");
