@@ -7,6 +7,7 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/gates.h"
 #include "inventory/model/profile.h"
+#include "validate/checks/checks.h"
 #include "validate/gate_params.h"
 #include "validate/gates.h"
 #include "validate/pair_test.h"
