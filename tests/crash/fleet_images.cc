@@ -15,7 +15,7 @@ namespace muster::test {
 Result<void> makeFleetImages(const std::filesystem::path& inventory,
                              const std::filesystem::path& cache, const io::SigningKey& key) {
   const auto loaded = inventory::load(inventory);
-  if (!loaded.cluster) return fail(ErrorCode::InvalidInput, loaded.diagnostics.all().front().str());
+  if (!loaded.cluster) return fail(ErrorCode::InvalidInput, inventory::checkText(loaded));
   auto images = provision::openImageStore({cache, binFolder() / "muster-agent", key},
                                           std::make_unique<FakeSystemBuilder>());
   TRY_OK(images->buildRamOs(Architecture::Amd64, [](std::string_view) {}));

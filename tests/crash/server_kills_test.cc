@@ -64,6 +64,7 @@ class ServerKills : public ::testing::Test {
           number, lab::fleet::specOf(number).mac);
     const auto up = io::runChecked({.program = "sh", .args = {"-c", network}});
     ASSERT_TRUE(up) << up.error().str();
+    ::setenv("MUSTER_FLEET_PASSWORD", kPassword, 1);
     declare();
     makeKeysAndImages();
   }
