@@ -29,6 +29,7 @@ class EnrollmentGateway final : public gateway::GatewayServer {
                                                           std::chrono::milliseconds) override {
     co_return std::nullopt;
   }
+  void abandon(const NodeName&, const std::string&) override {}
   Async<wire::AgentTaskReport> runTask(NodeName, wire::AgentTask) override {
     co_return fail(ErrorCode::Unavailable, "");
   }
