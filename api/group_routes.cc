@@ -2,6 +2,7 @@
 // racks, pools, profiles: counts of the nodes in each.
 #include "api/answers.h"
 #include "api/schema.h"
+#include "bmc/health_watch.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/pools.h"
 #include "inventory/model/profile.h"
@@ -9,13 +10,18 @@
 #include "monitor/breakers.h"
 #include "validate/power_budget.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 
 namespace muster::api {
 namespace {
 
 using inventory::Node;
+
+/// BMCs are read every five minutes, some late.
+constexpr auto kPowerIsKnownFor = 3 * bmc::kHealthEvery;
 
 struct Counts {
   std::vector<std::string> names;
@@ -75,6 +81,47 @@ nlohmann::json powerJson(const inventory::Cluster& cluster, const std::string& r
     estimated += !profile.power_watts;
   }
   return {{"limit_watts", limit}, {"full_load_watts", full_load}, {"estimated_nodes", estimated}};
+}
+
+/// What its machines draw, as their BMCs were read last; older than a few readings it is unknown.
+Reply rackPower(SiteReader& reader, const Call& call) {
+  TRY(session, reader.session());
+  const auto& cluster = session->cluster();
+  const auto rack = call.text("rack");
+  nlohmann::json readings = nlohmann::json::array(), unread = nlohmann::json::array();
+  double watts = 0;
+  std::size_t nodes = 0;
+  std::optional<WallTime> oldest;
+  for (const auto& node : cluster.nodes) {
+    if (node.rack != rack) continue;
+    ++nodes;
+    TRY(facts, reader.store().factsOf(lifecycle::Subject(node.name)));
+    const auto fact = std::ranges::find_if(
+        facts, [](const auto& each) { return each.facet.str() == bmc::kBmcHealthFacet; });
+    const auto power = fact == facts.end() ? std::nullopt : bmc::machinePowerIn(fact->evidence);
+    if (!power || reader.now() - fact->observed_at > kPowerIsKnownFor) {
+      unread.push_back(node.name.str());
+      continue;
+    }
+    watts += power->watts;
+    oldest = std::min(oldest.value_or(fact->observed_at), fact->observed_at);
+    readings.push_back({{"node", node.name.str()},
+                        {"watts", power->watts},
+                        {"of", power->of},
+                        {"at", muster::toString(fact->observed_at)}});
+  }
+  if (nodes == 0)
+    return std::unexpected(
+        Problem(404, "not-found", "no node of the inventory is in rack " + rack));
+  nlohmann::json out = {{"rack", rack},
+                        {"nodes", nodes},
+                        {"drawn_watts", watts},
+                        {"readings", std::move(readings)},
+                        {"unread", std::move(unread)}};
+  if (oldest) out["oldest_at"] = muster::toString(*oldest);
+  if (const auto limit = validate::PowerBudget(cluster).limitOf(rack))
+    out.update(powerJson(cluster, rack, *limit));
+  return Answer{200, std::move(out)};
 }
 
 Reply racks(SiteReader& reader, const Call& call) {
@@ -175,6 +222,9 @@ void addGroupRoutes(std::vector<ApiRoute>& routes) {
     routes.push_back(lookRoute(std::move(path), reach, summary, std::move(schema), std::move(act)));
   };
   add("/racks", "Racks, and the states of the nodes in them", listOf("Rack", as_of), racks);
+  add("/racks/{rack}/power", "What a rack's machines draw, by their BMCs, beside what it may draw",
+      refTo("RackPower"), rackPower, Reach::Site);
+  routes.back().path_fields = {{"rack", Kind::Text, "A rack of the inventory", true}};
   add("/pools", "Pools, and the states of their nodes", listOf("Pool", as_of), pools);
   add("/pools/{pool}", "One pool", refTo("Pool"), pool);
   routes.back().path_fields = {{"pool", Kind::Text, "A pool of the inventory", true}};

@@ -472,6 +472,36 @@ json makeSchemas() {
        {"results",
         arrayOf(object(
             {{"node", kText}, {"gate", kText}, {"result", kText}, {"at", kTime, kOptional}}))}});
+  out["RackPower"] = object(
+      {{"rack", kText},
+       {"nodes", kCount},
+       {"drawn_watts", kNumber},
+       {"readings",
+        arrayOf(object({{"node", kText}, {"watts", kNumber}, {"of", kText}, {"at", kTime}}))},
+       {"unread", kTexts},
+       {"oldest_at", kTime, kOptional},
+       {"limit_watts", kCount, kOptional},
+       {"full_load_watts", kCount, kOptional},
+       {"estimated_nodes", kCount, kOptional}});
+  out["Check"] = object({{"id", kText},
+                         {"group", kText},
+                         {"level", kText},
+                         {"what", kText},
+                         {"needs", kText},
+                         {"units", kText},
+                         {"expected_from", kText},
+                         {"what_to_do", kText}});
+  out["MeasurementsReport"] = object({{"cluster", kText},
+                                      {"at", kTime},
+                                      {"sets", kCount},
+                                      {"numbers", kCount},
+                                      {"comparisons", kCount},
+                                      {"false_alarms_expected", kNumber},
+                                      {"expected_values", mapOf(kText)},
+                                      {"alarms", arrayOf(kFree)},
+                                      {"groups", arrayOf(kFree)},
+                                      {"nodes", arrayOf(kFree)},
+                                      {"left_out", kText}});
   out["History"] = object({{"requests", arrayOf(kFree)}, {"actions", arrayOf(kFree)}});
   out["RolloutDetail"] = object({{"id", kText},
                                  {"state", kText},

@@ -3,12 +3,18 @@
 // Each is a run (api/run_routes.cc); here it has its nodes' results, and who has a part of the site
 // asks for and sees those of that part.
 #include "api/answers.h"
+#include "api/kept_answer.h"
 #include "api/run_json.h"
 #include "api/run_orders.h"
 #include "api/schema.h"
+#include "app/nodes/measurements.h"
 #include "app/validation/gate_plan.h"
+#include "base/json_input.h"
 #include "inventory/model/cluster.h"
 #include "inventory/parse/hostlist.h"
+#include "validate/listed_checks.h"
+
+#include <memory>
 
 namespace muster::api {
 namespace {
@@ -17,6 +23,7 @@ using lifecycle::Run;
 using lifecycle::RunKind;
 
 constexpr std::int64_t kDefaultRuns = 100, kMaxRuns = 1'000;
+constexpr std::int64_t kReportDays = 90, kMaxReportDays = 3'660;
 const Field kId{"id", Kind::Text, "A run of kind validate", true};
 
 /// Of the whole site also those that cannot be read, or whose nodes have left the inventory.
@@ -88,6 +95,32 @@ Reply validation(SiteReader& reader, const Call& call) {
   return Answer{200, {{"run", runJson(shown)}, {"results", std::move(results)}}};
 }
 
+Reply checks(SiteReader&, const Call&) {
+  auto items = nlohmann::json::array();
+  for (const auto& row : validate::listedChecks())
+    items.push_back({{"id", row.id},
+                     {"group", row.group},
+                     {"level", row.level},
+                     {"what", row.what},
+                     {"needs", row.needs},
+                     {"units", row.units},
+                     {"expected_from", row.source},
+                     {"what_to_do", row.advice}});
+  return list(std::move(items));
+}
+
+/// All measurements of so many days are compared, which takes seconds at a large site.
+Reply measurementsReport(SiteReader& reader, const Call& call, Kept<nlohmann::json>& kept) {
+  const auto days = static_cast<int>(call.integer("days", kReportDays));
+  const auto key = std::to_string(days);
+  if (const auto* known = kept.find(key)) return Answer{200, *known};
+  const auto began = std::chrono::steady_clock::now();
+  TRY(report, app::reportMeasurements(reader.options(), {.days = days}));
+  TRY(json, parseJson(toJson(report.statistics, report.subject), kKeptJson));
+  json["left_out"] = report.left_out;
+  return Answer{200, kept.keep(key, began, std::move(json))};
+}
+
 }  // namespace
 
 void addValidationRoutes(std::vector<ApiRoute>& routes) {
@@ -135,6 +168,24 @@ void addValidationRoutes(std::vector<ApiRoute>& routes) {
        202,
        ask});
   routes.back().knows_its_key = true;
+  routes.push_back(lookRoute("/checks", Reach::Scoped,
+                             "Every check: what it looks at, where what it expects comes from, and "
+                             "what to do when it fails",
+                             listOf("Check"), checks));
+  routes.push_back(
+      {"GET",
+       "/measurements",
+       Verb::Look,
+       Reach::Site,
+       "What all gates and isolations have measured, each value against its peers",
+       {},
+       {{"days", Kind::Integer, "Of this many days", false, 1, kMaxReportDays}},
+       {},
+       refTo("MeasurementsReport"),
+       200,
+       [kept = std::make_shared<Kept<nlohmann::json>>()](SiteReader& reader, const Call& call) {
+         return measurementsReport(reader, call, *kept);
+       }});
 }
 
 }  // namespace muster::api

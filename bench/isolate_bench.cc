@@ -167,6 +167,7 @@ void benchPlanning(Report& report) {
 
 int main(int argc, char** argv) {
   using namespace muster::bench;
+  constexpr std::string_view kCongestion = "congestion:";
   const int trials = argc > 1 ? std::atoi(argv[1]) : 1'000;
   const std::vector<std::string> parts(argv + std::min(argc, 2), argv + argc);
   const auto asked = [&parts](std::string_view part) {
@@ -178,8 +179,10 @@ int main(int argc, char** argv) {
   if (asked("links")) benchLinks(report, trials / 5);
   if (asked("slow")) benchSlow(report, trials);
   if (asked("pairs")) benchWild(report, Size::Pairs1024, trials);
-  if (std::find(parts.begin(), parts.end(), "congestion") != parts.end())  // a part of "pairs"
-    benchCongestion(report, Size::Pairs1024, trials);
+  for (const auto& part : parts)  // parts of "pairs": "congestion", or "congestion:leaves"
+    if (part.starts_with("congestion"))
+      benchCongestion(report, Size::Pairs1024, trials,
+                      std::string_view(part).substr(std::min(part.size(), kCongestion.size())));
   if (asked("groups")) benchWild(report, Size::Groups256, trials);
   if (asked("rounds")) benchWholeRounds(report, trials);
   if (asked("large")) benchLarge(report, trials / 10);

@@ -135,36 +135,43 @@ void benchSlowFleet(Report& report, Size size, int trials) {
 
 }  // namespace
 
-void benchCongestion(Report& report, Size size, int trials) {
-  const auto one = [&](const std::string& what, std::optional<double> bar, const Break& breaks) {
-    const auto tally = run(size, trials, breaks);
+namespace {
+
+/// A fleet without a fault, on a network that is not friendly.
+struct NoFault {
+  std::string_view row;  ///< its name on the command line
+  const char* what;
+  std::optional<double> bar;
+  void (*change)(PhysicalFabric&, int trial);
+};
+constexpr NoFault kNoFaults[] = {
+    {"struck", "3 % of all tests struck", 0.05, [](auto& fabric, int) { fabric.struck = 0.03; }},
+    {"traffic", "background traffic on cables that hits 3 % of the tests across leaves", 0.05,
+     [](auto& fabric, int) { fabric.busy = 0.015; }},
+    {"hosts", "hosts that drift by 1 % (memory 0.8 to 0.99 a round)", 0,
+     [](auto& fabric, int trial) {
+       fabric.drift = 0.01, fabric.drift_memory = trial % 2 ? 0.99 : 0.8;
+     }},
+    {"leaves", "leaves that drift by 1 % together", 0,
+     [](auto& fabric, int) { fabric.leaf_drift = 0.01; }},
+    {"tenth", "10 % of all tests struck", {}, [](auto& fabric, int) { fabric.struck = 0.1; }},
+};
+
+}  // namespace
+
+void benchCongestion(Report& report, Size size, int trials, std::string_view row) {
+  for (const auto& each : kNoFaults) {
+    if (!row.empty() && each.row != row) continue;
+    const auto tally = run(size, trials, [&each](auto& fabric, int trial) {
+      each.change(fabric, trial);
+      return std::set<int>{};
+    });
     report.record(
-        {.name = fmt::format("{} trials, {}, {}: rounds at most", trials, nameOf(size), what),
+        {.name = fmt::format("{} trials, {}, {}: rounds at most", trials, nameOf(size), each.what),
          .value = static_cast<double>(tally.most_rounds),
          .unit = "rounds"});
-    recordWrong(report, tally, bar);
-  };
-  one("3 % of all tests struck", 0.05, [](auto& fabric, int) {
-    fabric.struck = 0.03;
-    return std::set<int>{};
-  });
-  one("background traffic on cables that hits 3 % of the tests across leaves", 0.05,
-      [](auto& fabric, int) {
-        fabric.busy = 0.015;
-        return std::set<int>{};
-      });
-  one("hosts that drift by 1 % (memory 0.8 to 0.99 a round)", 0, [](auto& fabric, int trial) {
-    fabric.drift = 0.01, fabric.drift_memory = trial % 2 ? 0.99 : 0.8;
-    return std::set<int>{};
-  });
-  one("leaves that drift by 1 % together", 0, [](auto& fabric, int) {
-    fabric.leaf_drift = 0.01;
-    return std::set<int>{};
-  });
-  one("10 % of all tests struck", {}, [](auto& fabric, int) {
-    fabric.struck = 0.1;
-    return std::set<int>{};
-  });
+    recordWrong(report, tally, each.bar);
+  }
 }
 
 void benchWholeRounds(Report& report, int trials) {

@@ -178,6 +178,15 @@ class ArbitratedBmc final : public Bmc {
   Async<void> stageBios(std::map<std::string, std::string> values) override {
     return writing(kBootLimit, "staging BIOS attributes", driver_->stageBios(std::move(values)));
   }
+  Async<std::vector<RaidController>> raidControllers() override {
+    return reading("reading RAID controllers", driver_->raidControllers());
+  }
+  Async<RaidOrder> createVolume(VolumeOrder order) override {
+    return writing(kBootLimit, "creating a RAID volume", driver_->createVolume(std::move(order)));
+  }
+  Async<RaidOrder> deleteVolume(std::string uri) override {
+    return writing(kBootLimit, "deleting a RAID volume", driver_->deleteVolume(std::move(uri)));
+  }
   Async<void> resetBmc() override {
     return alone(kResetLimit, "resetting the BMC", driver_->resetBmc());
   }

@@ -115,6 +115,18 @@ Async<void> Bios::stageBios(std::map<std::string, std::string>) {
   co_return fail(ErrorCode::NotFound, address() + " shows no BIOS attributes");
 }
 
+Async<std::vector<RaidController>> Raid::raidControllers() {
+  co_return fail(ErrorCode::NotFound, address() + " shows no RAID controllers");
+}
+
+Async<RaidOrder> Raid::createVolume(VolumeOrder) {
+  co_return fail(ErrorCode::NotFound, address() + " makes no RAID volumes");
+}
+
+Async<RaidOrder> Raid::deleteVolume(std::string) {
+  co_return fail(ErrorCode::NotFound, address() + " makes no RAID volumes");
+}
+
 Async<std::vector<DeviceState>> Inventory::devicesNotReady() {
   co_return std::vector<DeviceState>();
 }

@@ -7,6 +7,7 @@
 #include "base/ids.h"
 #include "base/io/http.h"
 #include "base/result.h"
+#include "bmc/raid.h"
 #include "bmc/roles.h"
 #include "inventory/model/fwd.h"
 #include "lifecycle/store/store.h"
@@ -31,7 +32,8 @@ class Bmc : public Power,
             public Updates,
             public Sensors,
             public Events,
-            public Console {
+            public Console,
+            public Raid {
  public:
   std::string address() const override = 0;
   /// Forgets the session (login, where resources are) and begins a new one. Drivers without a

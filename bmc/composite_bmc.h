@@ -18,8 +18,9 @@ struct Roles {
   Sensors& sensors;
   Events& events;
   Console& console;
+  Raid& raid;
 };
-inline Roles rolesOf(Bmc& bmc) { return {bmc, bmc, bmc, bmc, bmc, bmc, bmc, bmc, bmc}; }
+inline Roles rolesOf(Bmc& bmc) { return {bmc, bmc, bmc, bmc, bmc, bmc, bmc, bmc, bmc, bmc}; }
 
 class CompositeBmc : public Bmc {
  public:
@@ -94,6 +95,15 @@ class CompositeBmc : public Bmc {
   }
   Async<void> stageBios(std::map<std::string, std::string> values) override {
     return roles_.bios.stageBios(std::move(values));
+  }
+  Async<std::vector<RaidController>> raidControllers() override {
+    return roles_.raid.raidControllers();
+  }
+  Async<RaidOrder> createVolume(VolumeOrder order) override {
+    return roles_.raid.createVolume(std::move(order));
+  }
+  Async<RaidOrder> deleteVolume(std::string uri) override {
+    return roles_.raid.deleteVolume(std::move(uri));
   }
 
  private:

@@ -5,12 +5,14 @@
 #include "bmc/ipmi/ipmi_bmc.h"
 #include "bmc/ipmi/pdu.h"
 #include "bmc/libvirt/libvirt_bmc.h"
+#include "bmc/raid_tool.h"
 #include "bmc/redfish/redfish_bmc.h"
 #include "bmc/trust.h"
 #include "inventory/model/access.h"
 #include "inventory/model/bmc_trust.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/credentials.h"
+#include "inventory/model/hardware_raid.h"
 #include "inventory/model/limits.h"
 #include "inventory/model/profile.h"
 
@@ -147,6 +149,13 @@ class Fleet final : public BmcFleet {
                        {argumentsFor(*node, hook.off), argumentsFor(*node, hook.on),
                         std::chrono::seconds(hook.seconds_off)},
                        *processes_, clock_);
+    }
+    if (profile.raid && profile.raid->tool) {
+      const auto& tool = *profile.raid->tool;
+      driver = withRaidTool(std::move(driver),
+                            {argumentsFor(*node, tool.show), argumentsFor(*node, tool.create),
+                             argumentsFor(*node, tool.remove)},
+                            *processes_);
     }
     return arbitrate(std::move(driver), clock_);
   }

@@ -2,6 +2,7 @@
 #include "bmc/health_watch.h"
 
 #include "base/async/deadline.h"
+#include "base/json_input.h"
 #include "base/json_output.h"
 #include "bmc/arbiter.h"
 #include "bmc/redfish/event_stream.h"
@@ -38,6 +39,9 @@ constexpr auto kOpenGap =
 constexpr auto kNoStreamAgain = 6h;  ///< to one that offers none; an update may bring it
 constexpr std::size_t kNamed = 4;    ///< symptoms in a fact's value; all are in its evidence
 constexpr std::string_view kOk = "ok";
+constexpr double kMostWatts = 1e6;  ///< of a machine; more is no reading
+
+using Readings = std::vector<SensorReading>;
 
 class Watch final : public HealthWatch {
  public:
@@ -224,7 +228,7 @@ class Watch final : public HealthWatch {
     auto readings = co_await bmc.sensors();
     if (!readings && readings.error().code() != ErrorCode::NotFound)
       co_return fail(std::move(readings.error()));
-    auto now = symptomsOf(readings.value_or(std::vector<SensorReading>()));
+    auto now = symptomsOf(readings.value_or(Readings()));
     std::vector<BmcSymptom> believed;
     for (const auto& symptom : now) {
       const bool again = std::any_of(
@@ -242,7 +246,7 @@ class Watch final : public HealthWatch {
     CO_TRY(logged, readLog(node, entries.value_or(EventLog()), state.told));
     state.told.clear();
     believed.insert(believed.end(), logged.begin(), logged.end());
-    state.fact = factOf(node, std::move(believed));
+    state.fact = factOf(node, std::move(believed), machinePowerOf(readings.value_or(Readings())));
     co_return Result<void>();
   }
 
@@ -294,7 +298,8 @@ class Watch final : public HealthWatch {
   }
 
   /// The strongest first; what is only watched is no reason for anything.
-  Fact factOf(const NodeName& node, std::vector<BmcSymptom> symptoms) const {
+  Fact factOf(const NodeName& node, std::vector<BmcSymptom> symptoms,
+              const std::optional<MachinePower>& power) const {
     std::sort(symptoms.begin(), symptoms.end());
     symptoms.erase(std::unique(symptoms.begin(), symptoms.end()), symptoms.end());
     std::vector<std::pair<SymptomResponse, BmcSymptom>> evaluated;
@@ -322,7 +327,10 @@ class Watch final : public HealthWatch {
           fmt::join(named.begin(), named.begin() + static_cast<std::ptrdiff_t>(shown), ","),
           named.size() > shown ? fmt::format(",+{}", named.size() - shown) : "");
     }
-    if (!rows.empty()) fact.evidence = jsonText(json({{"symptoms", std::move(rows)}}));
+    json evidence;
+    if (!rows.empty()) evidence["symptoms"] = std::move(rows);
+    if (power) evidence["power"] = {{"watts", power->watts}, {"of", power->of}};
+    if (!evidence.empty()) fact.evidence = jsonText(evidence);
     return fact;
   }
 
@@ -358,6 +366,38 @@ std::vector<BmcSymptom> symptomsOf(const std::vector<SensorReading>& readings) {
     else if (reading.health == "Warning")
       out.push_back({"bmc.sensor-warning", reading.name, words});
   }
+  return out;
+}
+
+std::optional<MachinePower> machinePowerOf(const std::vector<SensorReading>& readings) {
+  MachinePower all, greatest;
+  std::size_t supplies = 0;
+  for (const auto& reading : readings) {
+    if (reading.stale || reading.unit != "W" || !(reading.value > 0) || reading.value > kMostWatts)
+      continue;
+    if (reading.kind == "PowerSupply") {
+      all.watts += reading.value;
+      ++supplies;
+    } else if (reading.kind == "Power" && reading.value > greatest.watts) {
+      greatest = {reading.value, reading.name};
+    }
+  }
+  all.of = fmt::format("{} power supplies", supplies);
+  // Supplies that say nothing would be missing from the sum.
+  if (all.watts >= greatest.watts && supplies > 0) return all;
+  if (greatest.watts > 0) return greatest;
+  return std::nullopt;
+}
+
+std::optional<MachinePower> machinePowerIn(std::string_view evidence) {
+  const auto held = jsonOrNone(evidence, kKeptJson);
+  const auto power = held.is_object() ? held.find("power") : held.end();
+  if (!held.is_object() || power == held.end() || !power->is_object()) return std::nullopt;
+  const auto watts = power->find("watts"), of = power->find("of");
+  if (watts == power->end() || !watts->is_number()) return std::nullopt;
+  MachinePower out{watts->get<double>(), ""};
+  if (of != power->end() && of->is_string()) out.of = of->get<std::string>();
+  if (!(out.watts > 0) || out.watts > kMostWatts) return std::nullopt;
   return out;
 }
 

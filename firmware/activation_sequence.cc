@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "firmware/activation_sequence.h"
 
+#include "bmc/shut_down.h"
 #include "firmware/poll_intervals.h"
-#include "firmware/shut_down.h"
 #include "inventory/model/firmware.h"
 
 #include <algorithm>
@@ -87,7 +87,7 @@ Async<StepResult> ActivationSequence::powerOff() {
   }
   if (system.power != bmc::PowerState::Off) {
     CO_TRY_OK(co_await wave_.record(InstallStep::PowerOff));
-    CO_TRY_OK(co_await shutDown(wave_.bmc(), wave_.clock()));
+    CO_TRY_OK(co_await bmc::shutDown(wave_.bmc(), wave_.clock()));
   }
   if (wave_.activation() == Activation::AcCycle) {
     co_return co_await cutStandby();

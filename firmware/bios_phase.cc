@@ -7,9 +7,9 @@
 // may be on again; from then on it is only ever switched on).
 #include "base/async/deadline.h"
 #include "base/async/poll.h"
+#include "bmc/shut_down.h"
 #include "firmware/baselines.h"
 #include "firmware/firmware.h"
-#include "firmware/shut_down.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/firmware.h"
 #include "inventory/model/profile.h"
@@ -137,7 +137,7 @@ class BiosPhase final : public lifecycle::Phase {
     CO_TRY(system, co_await bmc.system());
     if (system.power != bmc::PowerState::Off) {
       CO_TRY_OK(co_await context.recordOperation("off"));
-      CO_TRY_OK(co_await shutDown(bmc, clock_));
+      CO_TRY_OK(co_await bmc::shutDown(bmc, clock_));
     }
     CO_TRY_OK(co_await context.recordOperation("on " + muster::toString(clock_.now())));
     CO_TRY_OK(co_await bmc.power(bmc::PowerAction::On));

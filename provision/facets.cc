@@ -76,7 +76,7 @@ std::vector<Goal> provisionGoals(const inventory::Cluster& cluster, const Subjec
                    fmt::format("its hardware must be what profile {} expects{}", profile.name,
                                by_medium ? "; the RAM OS starts from virtual media" : ""),
                    missing.ram_os,
-                   {Stage::Firmware}});
+                   {Stage::Firmware, Stage::Raid}});
   if (profile.image.empty()) return goals;
   goals.push_back({at(kImage),
                    imageValue(profile.image, packed),

@@ -14,6 +14,7 @@ namespace muster::provision {
 struct PackedImage;
 
 inline constexpr std::string_view kEnrolled = "enrolled";
+inline constexpr std::string_view kRaid = "raid";  ///< volumes of RAID controllers
 inline constexpr std::string_view kInspected = "inspected";
 inline constexpr std::string_view kImage = "image";
 inline constexpr std::string_view kOs = "os";

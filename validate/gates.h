@@ -4,7 +4,7 @@
 
 #include "base/result.h"
 #include "inventory/model/fwd.h"
-#include "validate/checks/checks.h"
+#include "wire/messages.h"
 
 #include <optional>
 #include <string>
@@ -12,6 +12,8 @@
 #include <vector>
 
 namespace muster::validate {
+
+struct CheckRequest;
 
 /// The node-local checks of the gate (groups "host" and "gpu"; of "rdma" the counting). Pure.
 /// `slowness`: of the place where the node is (base/limits.h): limits are so many times as long,

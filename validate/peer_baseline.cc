@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/peer_baseline.h"
 
+#include "validate/checks/burn_floors.h"
 #include "validate/history/fingerprint.h"
 #include "validate/history/statistics.h"
 
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kChecks{"gpu.burn/", "gpu.nccl-loopback/",
                                                   "gpu.nccl-tests/"};
+constexpr std::string_view kBurn = "gpu.burn/", kPlain = "_plain_gflops";
 constexpr std::size_t kMostNamed = 6;
 
 std::string_view metricOf(std::string_view name) { return name.substr(0, name.find('@')); }
@@ -24,6 +26,22 @@ bool isEvaluated(std::string_view metric) {
   return std::any_of(kChecks.begin(), kChecks.end(),
                      [metric](auto check) { return metric.starts_with(check); }) &&
          history::betterOf(metric) == history::Better::Higher;
+}
+
+/// Of a model that the table knows: a rate of a burn without a floor there. The plain rate is for
+/// the share that verifying costs.
+bool isLeftToPeers(std::string_view model, std::string_view metric) {
+  if (!isEvaluated(metric)) return false;
+  if (!Skus::builtIn().find(model)) return true;
+  return metric.starts_with(kBurn) && !metric.ends_with(kPlain) &&
+         !hasBurnFloor(std::string(model), metric.substr(kBurn.size()));
+}
+
+/// Models of the table differ from good board to good board as their node's GPUs may.
+double floorOf(const Baseline& baseline, std::string_view metric, bool is_known) {
+  if (!is_known) return baseline.floor;
+  return std::min(baseline.floor,
+                  leastShareOfOthers(metric.substr(kBurn.size())) * baseline.median);
 }
 
 /// What more than half of all devices have; nodes without an agreement, or too few of them, say
@@ -84,47 +102,53 @@ std::map<std::string, Baseline> peerBaselinesFrom(const std::vector<lifecycle::M
   return baselines;
 }
 
+bool hasRatesForPeers(std::string_view model, const std::map<std::string, double>& numbers) {
+  return !model.empty() && std::ranges::any_of(numbers, [model](const auto& number) {
+    return isLeftToPeers(model, metricOf(number.first));
+  });
+}
+
 std::optional<wire::CheckResult> evaluateByPeers(std::string_view model,
                                                  const std::map<std::string, double>& numbers,
                                                  const std::map<std::string, Baseline>& baselines) {
-  if (model.empty() || Skus::builtIn().find(model)) return std::nullopt;
+  if (!hasRatesForPeers(model, numbers)) return std::nullopt;
+  const bool is_known = Skus::builtIn().find(model) != nullptr;
   std::vector<std::string> below;
   std::set<std::string> floors;
-  bool measured = false;
   std::size_t fewest = 0;
   for (const auto& [name, value] : numbers) {
     const auto metric = std::string(metricOf(name));
-    if (!isEvaluated(metric)) continue;
-    measured = true;
     const auto baseline = baselines.find(metric);
-    if (baseline == baselines.end()) continue;
+    if (!isLeftToPeers(model, metric) || baseline == baselines.end()) continue;
     fewest = fewest ? std::min(fewest, baseline->second.samples) : baseline->second.samples;
-    floors.insert(fmt::format("{} {:.4g}", metric, baseline->second.floor));
-    if (!(value >= baseline->second.floor))
+    const double floor = floorOf(baseline->second, metric, is_known);
+    floors.insert(fmt::format("{} {:.4g}", metric, floor));
+    if (!(value >= floor))
       below.push_back(
-          fmt::format("{} is {:.4g}, others of its kind reach {:.4g} and {:.4g} at least", name,
-                      value, baseline->second.median, baseline->second.floor));
+          fmt::format("{} is {:.4g}, others of its kind reach {:.4g}, {:.4g} is the least", name,
+                      value, baseline->second.median, floor));
   }
-  if (!measured) return std::nullopt;
+  if (is_known && floors.empty()) return std::nullopt;
   wire::CheckResult result;
   result.id = std::string(kPeerBaselineCheck);
   result.status = below.empty() ? wire::CheckStatus::Pass : wire::CheckStatus::Fail;
-  const auto unknown = fmt::format("no table knows {}", model);
+  const auto why = is_known ? fmt::format("the table has no floor for some rates of {}", model)
+                            : fmt::format("no table knows {}", model);
   if (floors.empty()) {
     result.text = fmt::format(
         "{}, and fewer than {} other nodes of its kind have been measured: its rates were not "
         "evaluated",
-        unknown, kLeastSamples);
+        why, kLeastSamples);
   } else if (below.empty()) {
     result.text =
-        fmt::format("{}: compared with {} other nodes of its kind, which reached at least {}",
-                    unknown, fewest, fmt::join(floors, ", "));
+        fmt::format("{}: compared with {} other nodes of its kind, which reached at least {}", why,
+                    fewest, fmt::join(floors, ", "));
   } else {
     const auto more =
         below.size() > kMostNamed ? fmt::format("; and {} more", below.size() - kMostNamed) : "";
     below.resize(std::min(below.size(), kMostNamed));
-    result.text = fmt::format("{}, so it is compared with {} other nodes of its kind: {}{}",
-                              unknown, fewest, fmt::join(below, "; "), more);
+    result.text = fmt::format("{}, so it is compared with {} other nodes of its kind: {}{}", why,
+                              fewest, fmt::join(below, "; "), more);
   }
   return result;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other nodes of a kind say about a node: rates of GPUs that no table knows, and, of all GPUs,
-// the bits of results that must be equal.
+// What other nodes of a kind say about a node: rates of GPUs that no table has a floor for, and, of
+// all GPUs, the bits of results that must be equal.
 #pragma once
 
 #include "lifecycle/store/measurements.h"
@@ -24,9 +24,13 @@ inline constexpr std::string_view kPeerBaselineCheck = "baseline.learnt",
 std::map<std::string, Baseline> peerBaselinesFrom(const std::vector<lifecycle::MeasuredSet>& sets,
                                                   std::string_view sku, const NodeName& but);
 
-/// A check's answer about GPU rates in `numbers` (names as numbersOf gives them); nullopt: a table
-/// knows the model, or no rate was measured. With too few other nodes it passes and says that
-/// nothing evaluated these rates. Pure.
+/// Whether `numbers` has rates that only other nodes can evaluate: of a model that no table knows
+/// every rate, of others those of a burn that the table has no floor for.
+bool hasRatesForPeers(std::string_view model, const std::map<std::string, double>& numbers);
+
+/// A check's answer about those rates (names as numbersOf gives them); nullopt: there are none, or
+/// a table knows the model and too few other nodes do. With too few other nodes of an unknown model
+/// it passes and says that nothing evaluated these rates. Pure.
 std::optional<wire::CheckResult> evaluateByPeers(std::string_view model,
                                                  const std::map<std::string, double>& numbers,
                                                  const std::map<std::string, Baseline>& baselines);

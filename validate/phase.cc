@@ -7,6 +7,7 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/gates.h"
 #include "inventory/model/profile.h"
+#include "validate/checks/checks.h"
 #include "validate/gate_params.h"
 #include "validate/gates.h"
 #include "validate/pair_test.h"
@@ -244,8 +245,8 @@ class ValidatePhase final : public Phase {
     return {};
   }
 
-  /// What other nodes of its kind say: of GPUs that no table knows that is all there is to evaluate
-  /// them by.
+  /// What other nodes of its kind say: of rates that no table has a floor for that is all there is
+  /// to evaluate them by.
   std::vector<CheckResult> peerResults(const inventory::Node& node,
                                        const std::vector<CheckResult>& results) const {
     std::vector<CheckResult> out;
@@ -253,7 +254,7 @@ class ValidatePhase final : public Phase {
     if (!state || state->hardware.gpus.empty()) return out;
     const auto& model = state->hardware.gpus.front().model;
     const auto numbers = numbersOf(results);
-    if (!evaluateByPeers(model, numbers, {}) && !hasBits(numbers)) return out;
+    if (!hasRatesForPeers(model, numbers) && !hasBits(numbers)) return out;
     const auto baselines = peer_baselines_
                                ? peer_baselines_(skuOf(cluster_, node, agents_), node.name)
                                : std::map<std::string, Baseline>();

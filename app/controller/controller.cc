@@ -42,6 +42,7 @@
 #include "provision/restart.h"
 #include "provision/storage/data_wipe.h"
 #include "provision/storage/erase.h"
+#include "provision/storage/raid_phase.h"
 #include "validate/certificate_migration.h"
 #include "validate/peer_baseline.h"
 #include "validate/synchronized_load.h"
@@ -377,6 +378,8 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
       inventory::agentUrls(cluster_.provisioning(), gateway::kHttpsPort),
       boot_log_.get()};
   owned_.push_back(provision::makeProvisionPhase(deps));
+  owned_.push_back(provision::makeRaidPhase(
+      {cluster_, *bmcs_, *gateway_, *clock_, deps.take_data_wipe, deps.end_data_wipe}));
   auto erasures = provision::makeErasePhase(deps, *store_);
   erasures_ = erasures.get();
   owned_.push_back(std::move(erasures));

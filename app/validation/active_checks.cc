@@ -12,6 +12,7 @@
 #include "inventory/model/monitor.h"
 #include "inventory/model/profile.h"
 #include "lifecycle/model/json.h"
+#include "validate/checks/checks.h"
 #include "validate/gates.h"
 #include "validate/validate.h"
 #include "wire/task_params.h"

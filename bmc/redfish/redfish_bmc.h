@@ -13,6 +13,7 @@
 #include "bmc/redfish/firmware_inventory.h"
 #include "bmc/redfish/inventory.h"
 #include "bmc/redfish/power.h"
+#include "bmc/redfish/raid.h"
 #include "bmc/redfish/resources.h"
 #include "bmc/redfish/sensors.h"
 #include "bmc/redfish/updates.h"
@@ -43,6 +44,7 @@ struct RedfishDrivers {
   RedfishSensors sensors_{resources_};
   RedfishEvents events_{resources_};
   RedfishConsole console_{resources_};
+  RedfishRaid raid_{resources_};
 };
 
 class RedfishBmc final : private RedfishDrivers, public CompositeBmc {
@@ -51,8 +53,8 @@ class RedfishBmc final : private RedfishDrivers, public CompositeBmc {
   RedfishBmc(std::unique_ptr<RedfishSession> session, inventory::BootMode boot_mode, Clock& clock,
              FirmwareImages& images, std::string system_id = {})
       : RedfishDrivers(std::move(session), boot_mode, clock, images, std::move(system_id)),
-        CompositeBmc(
-            {power_, boot_, bios_, accounts_, inventory_, updates_, sensors_, events_, console_}) {}
+        CompositeBmc({power_, boot_, bios_, accounts_, inventory_, updates_, sensors_, events_,
+                      console_, raid_}) {}
 
   Async<void> newSession() override;
   Async<void> logout() { return resources_.session().close(); }

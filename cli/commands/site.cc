@@ -3,6 +3,7 @@
 
 #include "api/access_doctor.h"
 #include "api/access_file.h"
+#include "app/site/service_user.h"
 #include "base/json_output.h"
 
 #include <fmt/format.h>
@@ -61,10 +62,17 @@ int initSite(const app::Options& options, const InitArgs& args) {
                           : std::filesystem::absolute(options.inventory).parent_path() / named;
   std::error_code unknown;
   std::cout << fmt::format("{}: written\nnext:\n", file);
-  if (!std::filesystem::exists(secret, unknown))
-    std::cout << fmt::format(
-        "  (umask 077; mkdir -p {}; cat > {})   # the BMCs' password, Ctrl-D\n",
-        secret.parent_path().string(), secret.string());
+  if (!std::filesystem::exists(secret, unknown)) {
+    // Typed by root, the file would be one that the service cannot read.
+    if (app::isServiceUser())
+      std::cout << fmt::format(
+          "  install -o {} -m 0600 /dev/stdin {}   # the BMCs' password, Ctrl-D\n",
+          app::kServiceUser, secret.string());
+    else
+      std::cout << fmt::format(
+          "  (umask 077; mkdir -p {}; cat > {})   # the BMCs' password, Ctrl-D\n",
+          secret.parent_path().string(), secret.string());
+  }
   std::cout << fmt::format(
       "  muster inventory check\n  muster doctor\n  muster discover scan   # then approve, --write "
       "(docs/first-machine.md)\n");

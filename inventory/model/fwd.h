@@ -86,6 +86,8 @@ struct FirmwareConstraint;
 struct FirmwareImageFile;
 struct FirmwareTerm;
 struct Gate;
+struct HardwareRaid;
+struct HardwareVolume;
 struct Image;
 struct ImageBuild;
 struct ImageImport;

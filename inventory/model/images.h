@@ -19,7 +19,8 @@ struct ImageBuild {
   std::string mirror;        ///< of Debian; empty: the mirror of the machine that builds
   std::string release = {};  ///< "9"
   std::vector<PackageArchive> archives =
-      {};  ///< what the system is made from; dnf has at least one
+      {};                                 ///< what the system is made from; dnf has at least one
+  std::vector<std::string> modules = {};  ///< of dnf: streams to enable, "nodejs:18"
 };
 struct ImageImport {
   std::filesystem::path path;

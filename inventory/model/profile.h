@@ -51,6 +51,7 @@ struct Profile {
                      ///< when there are several
   HeldOptional<RootLayout> root;          ///< nullopt: a partition of one disk
   Parts<StorageSet> storage;              ///< its other disks
+  HeldOptional<HardwareRaid> raid;        ///< nullopt: RAID controllers are left as they are
   std::string user_data;                  ///< content for cloud-init (NoCloud); empty: none
   HeldOptional<NodeNetworkSpec> network;  ///< nullopt: the NIC that boots alone, with its address
   std::vector<std::string> mounts;        ///< file systems, by name

@@ -16,6 +16,7 @@
 #include "inventory/model/firmware.h"
 #include "inventory/model/gates.h"
 #include "inventory/model/hardware.h"
+#include "inventory/model/hardware_raid.h"
 #include "inventory/model/images.h"
 #include "inventory/model/lab.h"
 #include "inventory/model/limits.h"

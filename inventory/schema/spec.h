@@ -187,6 +187,7 @@ const ObjectSpec* notificationSpec();
 const ObjectSpec* fileSystemSpec();
 const ObjectSpec* discoverySpec();
 const ObjectSpec* secretSpec();
+const ObjectSpec* hardwareRaidSpec();
 const ObjectSpec* storageSetSpec();
 const ObjectSpec* rootLayoutSpec();
 const ObjectSpec* consoleSpec();

@@ -43,6 +43,25 @@ MUSTER_SPEC(credentialSpec)
 
 // ---- images
 
+constexpr TextFormat kModuleStream{"a module and its stream",
+                                   "^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}:[A-Za-z0-9][A-Za-z0-9._+-]"
+                                   "{0,63}$",
+                                   "nodejs:18"};
+
+/// dnf knows one stream of a module at a time.
+void checkModules(const ImageBuild& build, const Value& map, Reader& reader) {
+  if (!build.modules.empty() && build.release.empty())
+    reader.error(place(map, "modules"), "only systems of a release (dnf) have module streams",
+                 "remove modules");
+  std::set<std::string> seen;
+  for (const Value& item : place(map, "modules").items)
+    if (!seen.insert(item.text.substr(0, item.text.find(':'))).second)
+      reader.error(item,
+                   fmt::format("two streams of one module: {}",
+                               shorten(item.text.substr(0, item.text.find(':')))),
+                   "choose one");
+}
+
 void checkImageBuild(ImageBuild& build, const Value& map, Reader& reader) {
   if (build.suite.empty() == build.release.empty())
     reader.error(map,
@@ -56,6 +75,7 @@ void checkImageBuild(ImageBuild& build, const Value& map, Reader& reader) {
     reader.error(place(map, "mirror"),
                  "mirror is Debian's archive; it goes with neither archives nor release",
                  "remove it, or name it as one of the archives, with its key");
+  checkModules(build, map, reader);
 }
 
 ObjectSpec make_imageBuildSpec() {
@@ -72,6 +92,9 @@ ObjectSpec make_imageBuildSpec() {
                 "Debian's package archive; the building machine's own when absent.")
       .optional("archives", &ImageBuild::archives, mapOf(object(archiveSpec), kEntryName),
                 "Signed archives that all packages come from, instead of a mirror of Debian.")
+      .optional("modules", &ImageBuild::modules, listOf(text(kModuleStream)),
+                "Module streams that are enabled before packages are chosen (EL 8 and 9); only "
+                "with release.")
       .printsAlways({"suite", "packages", "mirror"})
       .check(checkImageBuild)
       .spec();
@@ -367,6 +390,8 @@ ObjectSpec make_profileSpec() {
                 "How the system disk is made, where it is more than a partition of one disk.")
       .optional("storage", &Profile::storage, mapOf(object(storageSetSpec), kStorageName),
                 "Its other disks, by name.")
+      .optional("raid", &Profile::raid, object(hardwareRaidSpec),
+                "What its RAID controllers show; absent: they are left as they are.")
       .custom("user_data", false, text(kPath),
               "A file for cloud-init (NoCloud) or Ignition, which the image must then have; "
               "${muster.hostname} and the like become the node's.",

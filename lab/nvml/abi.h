@@ -85,8 +85,13 @@ struct nvmlViolationTime_t {
 
 constexpr unsigned NVML_GPU_FABRIC_INFO_V2 = sizeof(nvmlGpuFabricInfoV_t) | 2u << 24;
 enum { NVML_VALUE_TYPE_UNSIGNED_LONG_LONG = 3 };
+// A bit error rate: mantissa << 8 | exponent, "15e-255" where there was no error.
+constexpr unsigned NVML_NVLINK_BER_MANTISSA_SHIFT = 8, NVML_NVLINK_BER_MANTISSA_WIDTH = 0xf,
+                   NVML_NVLINK_BER_EXP_SHIFT = 0, NVML_NVLINK_BER_EXP_WIDTH = 0xff;
 enum {
   NVML_FI_DEV_NVLINK_COUNT_RCV_ERRORS = 208,
+  NVML_FI_DEV_NVLINK_COUNT_EFFECTIVE_BER = 220,
+  NVML_FI_DEV_NVLINK_COUNT_SYMBOL_BER = 222,
   NVML_FI_DEV_NVLINK_COUNT_FIRST = 201,
   NVML_FI_DEV_NVLINK_COUNT_LAST = 222
 };

@@ -46,6 +46,8 @@ struct nvmlDevice_st {
   unsigned temperature_c = 0, power_mw = 0, power_limit_mw = 0, sm_mhz = 0, memory_mhz = 0;
   unsigned nvlinks = 0, nvlinks_down = 0;
   unsigned long long nvlink_errors = 0;
+  std::map<std::pair<unsigned, unsigned>, unsigned> nvlink_ber;  // field, link: as NVML packs it
+  bool has_nvlink_ber = true;
   unsigned pcie_generation = 5, pcie_max_generation = 5, pcie_width = 16, pcie_max_width = 16,
            pcie_replays = 0;
   unsigned power_default_mw = 0, slowdown_c = 87;
@@ -77,6 +79,25 @@ std::string driverVersion() {
   for (std::size_t i = kMarkerBytes; i < sizeof kVersionSlot && kVersionSlot[i]; ++i)
     version += kVersionSlot[i];
   return version;
+}
+
+unsigned packedBer(const json& mantissa_and_exponent) {
+  return (mantissa_and_exponent.at(0).get<unsigned>() & NVML_NVLINK_BER_MANTISSA_WIDTH)
+             << NVML_NVLINK_BER_MANTISSA_SHIFT |
+         (mantissa_and_exponent.at(1).get<unsigned>() & NVML_NVLINK_BER_EXP_WIDTH)
+             << NVML_NVLINK_BER_EXP_SHIFT;
+}
+
+/// {"5": {"effective": [2, 9]}}: on link 5 an effective rate of 2e-9.
+void readBitErrorRates(const json& links, nvmlDevice_st& gpu) {
+  for (const auto& [link, rates] : links.items()) {
+    const auto number = static_cast<unsigned>(std::stoul(link));
+    if (rates.contains("effective"))
+      gpu.nvlink_ber[{NVML_FI_DEV_NVLINK_COUNT_EFFECTIVE_BER, number}] =
+          packedBer(rates.at("effective"));
+    if (rates.contains("symbol"))
+      gpu.nvlink_ber[{NVML_FI_DEV_NVLINK_COUNT_SYMBOL_BER, number}] = packedBer(rates.at("symbol"));
+  }
 }
 
 nvmlDevice_st gpuFrom(const json& entry) {
@@ -117,6 +138,8 @@ nvmlDevice_st gpuFrom(const json& entry) {
   gpu.nvlinks = entry.value("nvlinks", NVML_NVLINK_MAX_LINKS);
   gpu.nvlinks_down = entry.value("nvlinks_down", 0u);
   gpu.nvlink_errors = entry.value("nvlink_errors", 0ull);
+  readBitErrorRates(entry.value("nvlink_ber", json::object()), gpu);
+  gpu.has_nvlink_ber = entry.value("has_nvlink_ber", true);
   auto pcie = entry.value("pcie", json::object());
   gpu.pcie_generation = pcie.value("generation", 5u),
   gpu.pcie_max_generation = pcie.value("max_generation", 5u);
@@ -464,17 +487,41 @@ NVML_API nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, nvmlGpuFa
   return NVML_SUCCESS;
 }
 
+namespace {
+
+constexpr unsigned kAllLinks = ~0u, kNoBitErrors = 0xfff;
+
+bool isBer(unsigned field) {
+  return field == NVML_FI_DEV_NVLINK_COUNT_EFFECTIVE_BER ||
+         field == NVML_FI_DEV_NVLINK_COUNT_SYMBOL_BER;
+}
+
+unsigned long long linkValue(const nvmlDevice_st& gpu, unsigned field, unsigned scope) {
+  if (isBer(field)) {
+    const auto found = gpu.nvlink_ber.find({field, scope});
+    return found == gpu.nvlink_ber.end() ? kNoBitErrors : found->second;
+  }
+  const bool of_first = scope == 0 || scope == kAllLinks;
+  return field == NVML_FI_DEV_NVLINK_COUNT_RCV_ERRORS && of_first ? gpu.nvlink_errors : 0;
+}
+
+}  // namespace
+
 NVML_API nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count,
                                                nvmlFieldValue_t* values) {
   if (auto bad = usable(device)) return bad;
   if (!values || count < 1) return NVML_ERROR_INVALID_ARGUMENT;
   for (int i = 0; i < count; ++i) {
-    const bool known = values[i].fieldId >= NVML_FI_DEV_NVLINK_COUNT_FIRST &&
-                       values[i].fieldId <= NVML_FI_DEV_NVLINK_COUNT_LAST;
-    values[i].nvmlReturn = known && device->is_nvlink5 ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
-    values[i].valueType = NVML_VALUE_TYPE_UNSIGNED_LONG_LONG;
-    values[i].value.ullVal =
-        values[i].fieldId == NVML_FI_DEV_NVLINK_COUNT_RCV_ERRORS ? device->nvlink_errors : 0;
+    auto& asked = values[i];
+    const bool known = asked.fieldId >= NVML_FI_DEV_NVLINK_COUNT_FIRST &&
+                       asked.fieldId <= NVML_FI_DEV_NVLINK_COUNT_LAST && device->is_nvlink5 &&
+                       (device->has_nvlink_ber || !isBer(asked.fieldId));
+    const bool is_link = asked.scopeId < device->nvlinks || asked.scopeId == kAllLinks;
+    asked.nvmlReturn = !known     ? NVML_ERROR_NOT_SUPPORTED
+                       : !is_link ? NVML_ERROR_INVALID_ARGUMENT
+                                  : NVML_SUCCESS;
+    asked.valueType = NVML_VALUE_TYPE_UNSIGNED_LONG_LONG;
+    asked.value.ullVal = linkValue(*device, asked.fieldId, asked.scopeId);
   }
   return NVML_SUCCESS;
 }

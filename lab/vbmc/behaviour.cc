@@ -64,6 +64,10 @@ constexpr std::array<MediaDrive, 3> kSupermicroDrives = {
 constexpr std::array<MediaDrive, 2> kAmiDrives = {{{"CD1", {"CD", "DVD"}}, {"HD1", {"USBStick"}}}};
 constexpr std::array<MediaDrive, 1> kBmcwebDrives = {{{"Slot_0", {"CD", "USBStick"}}}};
 
+constexpr std::array<std::string_view, 9> kHpeLevels = {"RAID0",  "RAID1",       "RAID10",
+                                                        "RAID5",  "RAID50",      "RAID6",
+                                                        "RAID60", "RAID1Triple", "RAID10Triple"};
+
 /// Dell's documents and its iDRAC-Redfish-Scripting; names: capture.
 constexpr Behaviour kIdrac = {
     .names = kDellNames,
@@ -80,24 +84,28 @@ constexpr Behaviour kIdrac = {
     .member_ids = MemberIds::InstalledFqdd,
     .goes_back = GoesBack::ByPreviousMember,
     .manager_reset = "GracefulRestart",
+    .raid = {"RAID.SL.3-1", "PERC H755 Front", "Disk.Bay.", ":Enclosure.Internal.0-1:RAID.SL.3-1",
+             kUsualLevels, false, "OnReset", true, true},
     .cut = {StandbyCut::Owner::BiosAttribute, {}, "PowerCycleRequest", "FullPowerCycle", false}};
 
 /// HPE's Redfish documents (flash of firmware, pieces with .compsig); names: capture.
-constexpr Behaviour kIlo = {.names = kNumberedNames,
-                            .boot_targets = kHpeTargets,
-                            .option_ids = OptionIds::Numbers,
-                            .options_can_be_off = false,
-                            .led = {LedOwner::System, false, "Off", "Lit"},
-                            .drives = kHpeDrives,
-                            .keeps_finished_tasks = false,
-                            .member_ids = MemberIds::Numbers,
-                            .flash_state = "Oem/Hpe",
-                            .piece_bytes = kSmartComponentBytes,
-                            .cut = {StandbyCut::Owner::System,
-                                    {},
-                                    "Oem/Hpe/Actions/#HpeComputerSystemExt.SystemReset",
-                                    "AuxCycle",
-                                    true}};
+constexpr Behaviour kIlo = {
+    .names = kNumberedNames,
+    .boot_targets = kHpeTargets,
+    .option_ids = OptionIds::Numbers,
+    .options_can_be_off = false,
+    .led = {LedOwner::System, false, "Off", "Lit"},
+    .drives = kHpeDrives,
+    .keeps_finished_tasks = false,
+    .member_ids = MemberIds::Numbers,
+    .flash_state = "Oem/Hpe",
+    .piece_bytes = kSmartComponentBytes,
+    .raid = {"DE081000", "HPE Smart Array P408i-p SR Gen10", "", "", kHpeLevels, true, "", false},
+    .cut = {StandbyCut::Owner::System,
+            {},
+            "Oem/Hpe/Actions/#HpeComputerSystemExt.SystemReset",
+            "AuxCycle",
+            true}};
 
 /// Supermicro's Redfish guide (OnStartUpdateRequest, Preserve…); names: capture.
 constexpr Behaviour kSupermicro = {

@@ -70,6 +70,19 @@ struct ResourceName {
   std::string_view inside, outside;  ///< paths from the root
 };
 
+/// A RAID controller, where the machine is given drives for one.
+struct RaidBehaviour {
+  std::string_view controller = "RAID0", name = "RAID Controller";  ///< Id and Name of its Storage
+  std::string_view drive_prefix = "Bay", drive_suffix = {};         ///< around a drive's number
+  std::span<const std::string_view> levels;
+  bool capabilities = true;          ///< Volumes/Capabilities says what a POST may have
+  std::string_view apply_time = {};  ///< the one that its Volumes take; "": they take none
+  bool by_task = true;               ///< else a POST answers with the volume itself
+  bool dell = false;                 ///< drives have DellPhysicalDisk
+};
+inline constexpr std::array<std::string_view, 5> kUsualLevels = {"RAID0", "RAID1", "RAID5", "RAID6",
+                                                                 "RAID10"};
+
 struct Behaviour {
   std::span<const ResourceName> names = {};  ///< the longest first
   // ---- what it says of itself
@@ -118,6 +131,7 @@ struct Behaviour {
   // ---- the rest
   std::string_view manager_reset = {};  ///< the one ResetType that it takes; "": the usual two
   bool expand_drops_fields = false;
+  RaidBehaviour raid = {.levels = kUsualLevels, .apply_time = "Immediate"};
   StandbyCut cut = {};
 };
 

@@ -41,6 +41,13 @@ struct SerialOffer {
   std::string command;  ///< that the server's command line takes; empty: the session is the console
 };
 
+/// A drive of the machine's RAID controller.
+struct RaidDrive {
+  std::string serial;
+  std::uint64_t size_bytes = 480'103'981'056;
+  bool healthy = true, spare = false;
+};
+
 struct Timings {
   std::chrono::milliseconds flash_step{150};  ///< between the writes of one image
   int flash_steps = 10;
@@ -55,7 +62,8 @@ struct Timings {
 struct ServiceOptions {
   Identity identity;
   const VendorProfile* vendor_profile = &vendorProfiles().front();
-  std::optional<SerialOffer> serial = {};  ///< absent: it tells of none
+  std::optional<SerialOffer> serial = {};   ///< absent: it tells of none
+  std::vector<RaidDrive> raid_drives = {};  ///< none: the machine has no RAID controller
   std::function<Async<std::string>(std::string url)> fetch =
       {};  ///< how it gets at a URL; empty: not at all
   std::function<UpdateFault()> draw_fault =
@@ -84,6 +92,7 @@ struct UpdateTask {
   int percent = 0;
   std::vector<std::pair<std::string, std::string>> messages;  ///< MessageId, text
   std::string job;                                            ///< of iDRAC: the work goes on there
+  std::string volumes_uri = {};  ///< of RAID work; empty: it is an update
   int young_reads = 0;  ///< of that job, which answer 404 yet; negative: task and job have vanished
 };
 enum class Work { Update, Verify, RollBack, ManagerReset, AcCycle };

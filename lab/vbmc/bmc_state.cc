@@ -54,6 +54,11 @@ Result<BmcState> BmcState::load(const std::filesystem::path& file,
     state.locating = root.value("locating", false);
     for (const auto& [drive, medium] : root.value("media", json::object()).items())
       state.media[drive] = {medium.at("image"), medium.at("write_protected")};
+    for (const auto& volume : root.value("volumes", json::array()))
+      state.volumes.push_back(
+          {volume.at("id"), volume.at("name"), volume.at("level"), volume.at("drives")});
+    state.volume_ids = root.value("volume_ids", 0u);
+    state.volume_orders = root.value("volume_orders", 0u);
     for (const auto& [id, account] : root.value("accounts", json::object()).items())
       state.accounts[id] = {account.at("name"), account.at("salt"), account.at("sha256"),
                             account.at("role"), account.at("enabled")};
@@ -79,7 +84,16 @@ Result<void> BmcState::save(const std::filesystem::path& file) const {
                   {"sha256", account.password_sha256},
                   {"role", account.role},
                   {"enabled", account.enabled}};
+  json raid = json::array();
+  for (const auto& volume : volumes)
+    raid.push_back({{"id", volume.id},
+                    {"name", volume.name},
+                    {"level", volume.level},
+                    {"drives", volume.drives}});
   json root = {{"components", components},
+               {"volumes", raid},
+               {"volume_ids", volume_ids},
+               {"volume_orders", volume_orders},
                {"boot_order", boot_order},
                {"staged_boot_order", staged_boot_order},
                {"boot_disabled", boot_disabled},

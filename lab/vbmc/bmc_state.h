@@ -34,6 +34,13 @@ struct Medium {
   bool write_protected = true;
 };
 
+/// Of a RAID controller.
+struct Volume {
+  std::string id, name;
+  std::string level;                ///< "RAID1"; empty: a drive that is shown as it is
+  std::vector<std::string> drives;  ///< ids
+};
+
 struct BmcState {
   std::map<std::string, Slot> slots;           ///< by FirmwareInventory Id
   std::string boot_once = "None";              ///< Redfish's word: None, Pxe, Hdd, UefiHttp, …
@@ -44,6 +51,9 @@ struct BmcState {
   std::set<std::string> boot_disabled;         ///< options that are skipped
   bool locating = false;                       ///< the LED tells where the machine is
   std::map<std::string, Medium> media;         ///< by the drive's id
+  std::vector<Volume> volumes;                 ///< of its RAID controller
+  std::uint64_t volume_ids = 0;                ///< given out
+  std::uint64_t volume_orders = 0;             ///< accepted: to make one, or to delete one
   std::map<std::string, Account> accounts;     ///< by id, without the first
   std::string account_salt,
       account_sha256;               ///< of a password that was changed; empty: as the lab gave it

@@ -133,6 +133,7 @@ Task<io::ServerResponse> RedfishService::handle(io::ServerRequest request) {
   if (bmc_.away)
     co_return redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", "The BMC is restarting.",
                            "Try again in some seconds.");
+  storage_.tick();
   const auto shown = tidyPath(request.path());
   const auto path = bmc_.inside(shown);
   auto rule = path == kFaults ? std::nullopt : bmc_.faults.take(request.method, shown);
@@ -198,13 +199,15 @@ std::vector<std::string> RedfishService::methodsOf(const std::string& path) cons
     return {"GET", "HEAD"};
   if (path == kEventStream) return {"GET"};
   std::vector<std::string> methods = {"GET", "HEAD"};
-  if (path == kSessions || path == kAccounts || path == kSubscriptions)
+  if (path == kSessions || path == kAccounts || path == kSubscriptions ||
+      storage_.isCollection(path))
     methods.emplace_back("POST");
   if (accounts_.isAccount(path) || boot_.takes(path) || path == kBios + "/Settings" ||
       (path == kManager && bmc_.behaviour.goes_back == GoesBack::ByActiveImage))
     methods.emplace_back("PATCH");
   for (const auto& members : {kSessions, kAccounts, kSubscriptions, kJobs})
     if (path.starts_with(members + "/")) methods.emplace_back("DELETE");
+  if (storage_.isVolume(path)) methods.emplace_back("DELETE");
   return methods;
 }
 
@@ -219,6 +222,7 @@ io::ServerResponse RedfishService::remove(const std::string& path) {
     return bmc_.guard.logout(path.substr(kSessions.size() + 1)) ? noContent() : notFound(path);
   if (path.starts_with(kJobs + "/")) return intake_.deleteJob(path);
   if (accounts_.isAccount(path)) return accounts_.remove(path);
+  if (storage_.isVolume(path)) return storage_.remove(path);
   if (auto done = events_.remove(path)) return std::move(*done);
   return resources_.find(path, true) ? refuseMethod("DELETE", path) : notFound(path);
 }
@@ -385,6 +389,7 @@ Task<io::ServerResponse> RedfishService::post(io::ServerRequest request, std::st
   if (path.ends_with(kMembers)) path.resize(path.size() - kMembers.size());
   if (path == kSessions) co_return login(request);
   if (path == kAccounts) co_return accounts_.create(request);
+  if (storage_.isCollection(path)) co_return storage_.create(request);
   auto of_media = co_await media_.post(request, path);
   if (of_media) co_return std::move(*of_media);
   if (auto answer = events_.post(request, path)) co_return std::move(*answer);
@@ -477,6 +482,7 @@ Async<void> RedfishService::startMachine() {
   CO_TRY(on, co_await bmc_.machine.isOn());
   if (on) co_return Result<void>();
   jobs_.activate(Becomes::PowerCycle);
+  storage_.atStart();
   takeBiosOver();
   bmc_.note("System power on");
   auto options = boot_.beginStart();

@@ -15,6 +15,7 @@
 #include "lab/vbmc/event_service.h"
 #include "lab/vbmc/media_service.h"
 #include "lab/vbmc/resources.h"
+#include "lab/vbmc/storage_service.h"
 #include "lab/vbmc/trust_service.h"
 #include "lab/vbmc/update_intake.h"
 #include "lab/vbmc/update_jobs.h"
@@ -44,6 +45,9 @@ class RedfishService {
 
   const BmcState& state() const { return bmc_.state; }
   Faults& faults() { return bmc_.faults; }
+  StorageService& storage() { return storage_; }
+  /// What the machine's RAID controller has when a test begins.
+  void setVolumes(std::vector<Volume> volumes) { bmc_.state.volumes = std::move(volumes); }
   bool away() const { return bmc_.away; }
   /// An update or a reset of the manager is running.
   bool busy() const { return bmc_.job.has_value(); }
@@ -82,7 +86,8 @@ class RedfishService {
   MediaService media_{bmc_};
   TrustService trust_{bmc_};
   EventService events_{bmc_};
-  Resources resources_{bmc_, {accounts_, boot_, media_, trust_, events_}};
+  StorageService storage_{bmc_};
+  Resources resources_{bmc_, {accounts_, boot_, media_, trust_, events_, storage_}};
   UpdateIntake intake_{bmc_};
   UpdateJobs jobs_{bmc_};
 };

@@ -81,6 +81,10 @@ nlohmann::json taskResource(const UpdateTask& task) {
   result["TaskStatus"] = task.status;
   result["PercentComplete"] = task.percent;
   result["Payload"] = {{"TargetUri", kUpload}, {"HttpOperation", "POST"}};
+  if (!task.volumes_uri.empty()) {
+    result["Name"] = "Volume work";
+    result["Payload"]["TargetUri"] = task.volumes_uri;
+  }
   result["Messages"] = json::array();
   for (auto& [id, text] : task.messages)
     result["Messages"].push_back(
@@ -121,6 +125,7 @@ std::optional<nlohmann::json> Resources::find(const std::string& path, bool on) 
   if (auto found = parts_.media.resource(path)) return found;
   if (auto found = parts_.trust.resource(path)) return found;
   if (auto found = parts_.events.resource(path)) return found;
+  if (auto found = parts_.storage.resource(path)) return found;
   const auto slash = path.rfind('/');
   const auto parent = path.substr(0, slash), id = path.substr(slash + 1);
   if (auto session = bmc_.guard.sessions().find(id);
@@ -207,6 +212,7 @@ nlohmann::json Resources::systemResource(bool on) const {
     result["Oem"]["Dell"]["DellSystem"] = {{"@odata.type", "#DellSystem.v1_3_0.DellSystem"},
                                            {"SystemID", bmc_.behaviour.dell_system_id}};
   const auto& cut = bmc_.behaviour.cut;
+  if (parts_.storage.there()) result["Storage"] = linkTo(parts_.storage.collectionPath());
   result["Bios"] = linkTo(kBios);
   result["LogServices"] = linkTo(kSystem + "/LogServices");
   const auto named =

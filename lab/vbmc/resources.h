@@ -6,6 +6,7 @@
 #include "lab/vbmc/boot_service.h"
 #include "lab/vbmc/event_service.h"
 #include "lab/vbmc/media_service.h"
+#include "lab/vbmc/storage_service.h"
 #include "lab/vbmc/trust_service.h"
 #include "lab/vbmc/vendor_resources.h"
 
@@ -22,6 +23,7 @@ class Resources {
     const MediaService& media;
     const TrustService& trust;
     const EventService& events;
+    const StorageService& storage;
   };
   Resources(const BmcRuntime& bmc, Parts parts) : bmc_(bmc), parts_(parts), vendor_(bmc) {}
 

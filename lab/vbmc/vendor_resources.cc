@@ -284,6 +284,11 @@ std::optional<nlohmann::json> VendorResources::resource(const std::string& path)
     json result = head(path, "DellJob.v1_3_0.DellJob", "Firmware Update");
     result["JobState"] = task.state == "Exception" ? "Failed" : task.state;
     result["JobType"] = "FirmwareUpdate";
+    if (!task.volumes_uri.empty()) {
+      result["Name"] = "Configure: RAID";
+      result["JobType"] = "RAIDConfiguration";
+      if (task.state == "Starting") result["JobState"] = "Scheduled";
+    }
     result["PercentComplete"] = task.percent;
     result["Message"] = task.messages.empty() ? "" : task.messages.back().second;
     return result;

@@ -33,6 +33,10 @@ constexpr std::array kFacets = {
     FacetRow{"bios", "bios", Stage::Bios, seconds(480), seconds(2700), kRecoverable,
              Revalidation::None,
              "watch the node's console: settings are applied at its next start"},
+    FacetRow{"raid", "raid", Stage::Raid, seconds(600), seconds(7200), kNotRecoverable,
+             Revalidation::None,
+             "look at the controller's task on the BMC and at the drives; `muster why` shows which "
+             "were chosen. Some controllers work only while the machine runs"},
     FacetRow{"inspected", "provision", Stage::Inspection, seconds(90), seconds(1800), kRecoverable,
              Revalidation::None,
              "watch the node's console: does it boot from the network, does the RAM OS come up?"},
@@ -102,6 +106,7 @@ constexpr std::array kStages = {
     StageRow{Stage::Enrollment, "enrol", "enrolling", "enrolled"},
     StageRow{Stage::Firmware, "firmware", "updating firmware", "firmware as declared"},
     StageRow{Stage::Bios, "bios", "configuring BIOS", "BIOS as declared"},
+    StageRow{Stage::Raid, "raid", "configuring RAID", "RAID as declared"},
     StageRow{Stage::Inspection, "inspect", "inspecting", "inspected"},
     StageRow{Stage::Image, "image", "imaging", "imaged"},
     StageRow{Stage::Boot, "boot", "first boot", "booted"},

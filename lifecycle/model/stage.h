@@ -8,6 +8,7 @@ enum class Stage {
   Enrollment,
   Firmware,  ///< by the BMC, before there is a system
   Bios,
+  Raid,  ///< volumes of RAID controllers
   Inspection,
   Image,
   Boot,

@@ -11,6 +11,7 @@
 #include "provision/images/system_builder.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <unistd.h>
 
@@ -74,6 +75,8 @@ Result<void> installDnfSystem(DnfSystem system) {
   // over its sets in the order of Python's hashes.
   command.env["SOURCE_DATE_EPOCH"] = std::to_string(kImageEpochSeconds);
   command.env["PYTHONHASHSEED"] = "0";
+  if (!system.build.modules.empty())
+    command.env["MUSTER_MODULES"] = fmt::format("{}", fmt::join(system.build.modules, " "));
   command.timeout = kInstallLimit;
   if (auto done = io::runChecked(command); !done)
     return fail(

@@ -317,6 +317,7 @@ std::string imageKey(const inventory::Image& image) {
     packages.erase(std::unique(packages.begin(), packages.end()), packages.end());
     inputs["build"] = {{"suite", build->suite}, {"packages", packages}, {"mirror", build->mirror}};
     if (dnf) inputs["build"]["release"] = build->release;
+    if (!build->modules.empty()) inputs["build"]["modules"] = build->modules;
     for (const auto& archive : build->archives)
       inputs["build"]["archives"].push_back(
           {archive.name, archive.url, archive.suite, archive.components});

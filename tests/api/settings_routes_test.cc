@@ -74,6 +74,36 @@ TEST_F(ApiSettings, aRackSaysItsPowerAgainstWhatItsNodesDraw) {
   EXPECT_FALSE(racks[1].contains("power")) << "r2 is not declared";
 }
 
+TEST_F(ApiSettings, aRackSaysWhatItsMachinesDrawAndOfWhichNobodyKnows) {
+  site_.write("cluster.yaml", "racks: {r1: {power_watts: 20000}}\n" + std::string(kSite));
+  start();
+  const auto nodes = get("/nodes?rack=r1").items();
+  ASSERT_EQ(nodes.size(), 2u);
+  const std::string one = nodes[0]["node"], other = nodes[1]["node"];
+  auto power = get("/racks/r1/power");
+  ASSERT_EQ(power.status, 200) << power.body;
+  EXPECT_EQ(power.json["drawn_watts"], 0);
+  EXPECT_EQ(power.json["unread"].size(), 2u) << "unknown, and not nothing";
+  EXPECT_FALSE(power.json.contains("oldest_at"));
+  const auto now = SystemClock().now();
+  const auto read = [](const std::string& node, WallTime at, const char* evidence) {
+    return lifecycle::Fact{
+        lifecycle::Subject(NodeName(node)), FacetName("health.bmc"), "ok", at, "redfish", evidence};
+  };
+  ASSERT_TRUE(site_.store()->putFacts(
+      {read(one, now, R"({"power": {"watts": 7250.5, "of": "4 power supplies"}})"),
+       read(other, now - std::chrono::hours(1), R"({"power": {"watts": 100, "of": "PSU1"}})")}));
+  power = get("/racks/r1/power");
+  EXPECT_EQ(power.json["drawn_watts"], 7250.5);
+  ASSERT_EQ(power.json["readings"].size(), 1u);
+  EXPECT_EQ(power.json["readings"][0]["node"], one);
+  EXPECT_EQ(power.json["readings"][0]["of"], "4 power supplies");
+  EXPECT_EQ(power.json["unread"], nlohmann::json::array({other})) << "an hour is too old";
+  EXPECT_EQ(power.json["limit_watts"], 20000);
+  EXPECT_FALSE(get("/racks/r2/power").json.contains("limit_watts"));
+  EXPECT_EQ(get("/racks/r99/power").status, 404);
+}
+
 TEST_F(ApiSettings, aSerialNumberFindsItsNode) {
   std::string site(kSite);
   const std::string before = "rack: r1, unit: 12}";

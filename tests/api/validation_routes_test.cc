@@ -2,6 +2,7 @@
 // Validations over the API: who may ask for gates on which nodes, and what is told of them.
 #include "api/tokens.h"
 #include "app/runs/runs.h"
+#include "lifecycle/store/measurements.h"
 #include "tests/api/api_site.h"
 
 namespace muster::api {
@@ -137,6 +138,46 @@ TEST_F(ApiValidations, areOfTheScopeOfWhoAsks) {
   EXPECT_EQ(as(token, "/validations/" + others).status, 404);
   EXPECT_EQ(as(token, "/runs", {{"kind", "validate"}, {"nodes", "gpu001"}}).status, 403)
       << "runs are of the whole site";
+}
+
+TEST_F(ApiValidations, checksSayWhereWhatTheyExpectComesFrom) {
+  start();
+  const auto said = get("/checks");
+  ASSERT_EQ(said.status, 200) << said.body;
+  std::map<std::string, nlohmann::json> by_id;
+  for (const auto& check : said.items()) by_id[check["id"]] = check;
+  for (const auto* id : {"gpu.count", "host.memory", "rdma.pair", "bmc.power"}) {
+    ASSERT_TRUE(by_id.contains(id)) << id;
+    for (const auto* member : {"what", "expected_from", "what_to_do"})
+      EXPECT_NE(by_id[id][member], "") << id << ' ' << member;
+  }
+  EXPECT_EQ(by_id["gpu.count"]["expected_from"], "the profile's expect");
+}
+
+TEST_F(ApiValidations, measurementsAreHeldAgainstTheirPeers) {
+  start();
+  auto store = lifecycle::openMeasurements(site_.options().storeUrl());
+  ASSERT_TRUE(store);
+  std::vector<lifecycle::MeasuredSet> sets;
+  const auto now = SystemClock().now();
+  for (int node = 1; node <= 3; ++node)
+    for (int run = 0; run < 20; ++run)
+      sets.push_back({now - std::chrono::hours(24 * (20 - run)),
+                      NodeName(fmt::format("gpu00{}", node)),
+                      "gate.burn-in",
+                      "gpu-node, H100",
+                      "r1",
+                      {{"host.stream/triad_gbytes_per_s",
+                        node == 3 && run > 10 ? 250 : 400 + (run * 7 + node * 3) % 5 * 0.3}}});
+  ASSERT_TRUE((*store)->add(sets));
+  const auto said = get("/measurements?days=60");
+  ASSERT_EQ(said.status, 200) << said.body;
+  EXPECT_EQ(said.json["sets"], 60);
+  ASSERT_FALSE(said.json["alarms"].empty()) << said.body;
+  for (const auto& alarm : said.json["alarms"])
+    EXPECT_THAT(alarm["subject"].get<std::string>(), StartsWith("gpu003"));
+  EXPECT_EQ(said.json["left_out"], "");
+  EXPECT_EQ(get("/measurements?days=0").status, 400);
 }
 
 }  // namespace

@@ -51,12 +51,14 @@ inline inventory::Cluster clusterWithBmcAt(std::uint16_t port) {
 class VirtualBmc {
  public:
   explicit VirtualBmc(VirtualLoop& loop, std::string_view vendor_profile = "muster",
-                      lab::vbmc::Timings timings = {})
+                      lab::vbmc::Timings timings = {},
+                      std::vector<lab::vbmc::RaidDrive> raid_drives = {})
       : loop_(loop) {
     char name[] = "/tmp/muster-bmc-test-XXXXXX";
     folder = ::mkdtemp(name);
     auto options = virtualBmcOptions(folder, vendor_profile);
     options.timings = timings;
+    options.raid_drives = std::move(raid_drives);
     options.fetch = [this](std::string url) { return fetch(std::move(url)); };
     options.new_identity = [this](const io::TlsIdentity& identity) {
       next_fingerprint = io::describeCertificate(identity.certificate_pem)->sha256_fingerprint;

@@ -33,11 +33,11 @@ TEST(Gates, gpuGroupAsksForTheProfilesExpectations) {
   ASSERT_TRUE(checks);
   std::vector<std::string> ids;
   for (const auto& check : *checks) ids.push_back(check.id);
-  EXPECT_EQ(
-      ids, (std::vector<std::string>{"gpu.affinity", "gpu.clocks", "gpu.count", "gpu.driver",
-                                     "gpu.ecc", "gpu.fabric", "gpu.model", "gpu.nvlink", "gpu.pcie",
-                                     "gpu.power", "gpu.remap", "gpu.retired", "gpu.stack",
-                                     "gpu.temperature", "gpu.throttle", "gpu.vbios", "gpu.xid"}));
+  EXPECT_EQ(ids, (std::vector<std::string>{"gpu.affinity", "gpu.clocks", "gpu.count", "gpu.driver",
+                                           "gpu.ecc", "gpu.fabric", "gpu.model", "gpu.nvlink",
+                                           "gpu.nvlink-ber", "gpu.pcie", "gpu.power", "gpu.remap",
+                                           "gpu.retired", "gpu.stack", "gpu.temperature",
+                                           "gpu.throttle", "gpu.vbios", "gpu.xid"}));
   EXPECT_EQ(checks->at(2).params, R"({"count":8})");
   const auto medium = localChecks(cluster, profile, {"g", inventory::GateLevel::Medium, {"gpu"}});
   EXPECT_EQ(medium->size(), checks->size() + 1) << "muster-burn takes minutes";

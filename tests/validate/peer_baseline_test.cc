@@ -6,6 +6,8 @@
 #include "inventory/model/profile.h"
 #include "tests/validate/phase_fixture.h"
 
+#include <cmath>
+
 namespace muster::validate {
 namespace {
 
@@ -113,6 +115,52 @@ TEST_F(UnknownGpus, aModelInTheTableIsTheTables) {
   measured(100);  // muster-burn itself was told the floor, and said pass
   ASSERT_TRUE(act("gate.burn-in"));
   EXPECT_EQ(asked_, "");
+}
+
+/// The table has floors for BF16 and for HBM of an H200, none for FP16 and for copies to itself.
+TEST(PeerBaseline, ratesWithoutAFloorInTheTableAreComparedWithPeers) {
+  const std::map<std::string, Baseline> baselines{
+      {"gpu.burn/gemm_fp16_gflops", {9, 700'000, 1'000, 665'000}},
+      {"gpu.burn/gemm_bf16_gflops", {9, 700'000, 1'000, 665'000}},
+      {"gpu.burn/gemm_fp16_plain_gflops", {9, 700'000, 1'000, 665'000}},
+      {"gpu.nccl-tests/busbw_gbytes_per_s", {9, 450, 1, 430}}};
+  const auto seen = [&](double fp16, double rest = 1) {
+    return evaluateByPeers("NVIDIA H200",
+                           {{"gpu.burn/gemm_fp16_gflops@gpu3", fp16},
+                            {"gpu.burn/gemm_bf16_gflops@gpu3", rest},
+                            {"gpu.burn/gemm_fp16_plain_gflops@gpu3", rest},
+                            {"gpu.nccl-tests/busbw_gbytes_per_s", rest}},
+                           baselines);
+  };
+  EXPECT_EQ(seen(570'000)->status, wire::CheckStatus::Pass)
+      << "good chips differ by more than the fleet's spread: " << seen(570'000)->text;
+  const auto slow = seen(550'000);
+  EXPECT_EQ(slow->status, wire::CheckStatus::Fail);
+  EXPECT_NE(slow->text.find("the table has no floor for some rates of NVIDIA H200"),
+            std::string::npos)
+      << slow->text;
+  EXPECT_NE(slow->text.find("gemm_fp16_gflops@gpu3 is 5.5e+05, others of its kind reach 7e+05"),
+            std::string::npos)
+      << slow->text;
+  EXPECT_EQ(slow->text.find("bf16"), std::string::npos) << "that is the table's: " << slow->text;
+  EXPECT_EQ(slow->text.find("plain"), std::string::npos) << slow->text;
+  EXPECT_EQ(slow->text.find("nccl"), std::string::npos) << slow->text;
+  EXPECT_EQ(seen(std::nan(""))->status, wire::CheckStatus::Fail);
+  EXPECT_FALSE(evaluateByPeers("NVIDIA H200", {{"gpu.burn/gemm_fp16_gflops@gpu3", 1}}, {}))
+      << "too few nodes: the burn itself names the rate as information";
+  EXPECT_FALSE(evaluateByPeers("NVIDIA H200", {{"gpu.burn/gemm_bf16_gflops@gpu3", 1}}, baselines));
+}
+
+TEST(PeerBaseline, memoryThatNoTableEvaluatesIsHeldCloser) {
+  const std::map<std::string, Baseline> baselines{
+      {"gpu.burn/memory_copy_gbytes_per_s", {8, 5000, 10, 4750}}};
+  const auto status = [&](const char* model, double rate) {
+    return evaluateByPeers(model, {{"gpu.burn/memory_copy_gbytes_per_s@gpu0", rate}}, baselines)
+        ->status;
+  };
+  EXPECT_EQ(status("AMD Instinct MI325X", 4510), wire::CheckStatus::Pass);
+  EXPECT_EQ(status("AMD Instinct MI325X", 4490), wire::CheckStatus::Fail);
+  EXPECT_EQ(status("NVIDIA X9", 4740), wire::CheckStatus::Fail) << "nothing else knows it";
 }
 
 TEST(PeerBaseline, aNodeCountsOnceWithItsNewestMedian) {

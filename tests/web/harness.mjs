@@ -60,6 +60,15 @@ export class Site {
   change(node, facet, value, text) {
     execFileSync(path.join(bin, "web_site_maker"), ["change", this.site, node, facet, value, text]);
   }
+  /** Real checks of the real agent on this machine: small, so that they take seconds. */
+  realChecks() {
+    const checks = [{ id: "host.memory", params: { mebibytes: 64, seconds: 1 } }, { id: "host.gemm", params: { n: 128, seconds: 1 } }, { id: "gpu.count", params: { count: 8 } }];
+    return execFileSync(path.join(bin, "muster-agent"), ["tool", "checks"], { input: JSON.stringify({ checks: checks.map((check) => ({ ...check, deadline_seconds: 60 })) }), encoding: "utf8" });
+  }
+  /** The gate's checks have answered so. */
+  gate(node, gate, answers) {
+    execFileSync(path.join(bin, "web_site_maker"), ["gate", this.site, node, gate], { input: answers });
+  }
   events(count) {
     execFileSync(path.join(bin, "web_site_maker"), ["events", this.site, String(count)]);
   }
@@ -205,8 +214,9 @@ export async function violations(page) {
 export const kPages = {
   now: "#/now", racks: "#/racks", rack: "#/racks/r001", nodes: "#/nodes", node: "#/nodes/gpu003",
   facts: "#/nodes/gpu001?tab=facts", "node-findings": "#/nodes/gpu003?tab=findings", events: "#/nodes/gpu001?tab=events",
-  history: "#/nodes/gpu001?tab=history", certificate: "#/nodes/gpu001?tab=certificate", measurements: "#/nodes/gpu003?tab=measurements",
+  gates: "#/nodes/gpu001?tab=gates", history: "#/nodes/gpu001?tab=history", certificate: "#/nodes/gpu001?tab=certificate", measurements: "#/nodes/gpu003?tab=measurements",
   console: "#/nodes/gpu003?tab=console", pools: "#/pools", plan: "#/plan", firmware: "#/firmware", fabric: "#/fabric",
+  validation: "#/validation",
   "fabric-all": "#/fabric?all=true&q=gpu001", findings: "#/findings", "findings-each": "#/findings?as=list", rollouts: "#/rollouts", inventory: "#/inventory",
   log: "#/log", "rack-side": "#/rack-side", "rack-side-node": "#/rack-side/gpu003", settings: "#/settings",
 };

@@ -9,6 +9,7 @@
 #include "app/site/session.h"
 #include "lifecycle/executor/engine.h"
 #include "lifecycle/rollout/record.h"
+#include "wire/messages.h"
 
 #include <fmt/format.h>
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -150,10 +151,22 @@ std::string measuredEvidence(const std::string& node, bool has_slow_driver) {
   for (const char letter : node) own = own * 31 + letter;
   const double noise = 1 + 0.004 * std::sin(own);
   const double share = has_slow_driver ? kSlowDriverShare + 0.002 * std::cos(own) : 1;
-  return fmt::format(R"({{"results": [{{"check": "gpu.hbm", "values": {{"hbm_gb_s": {:.1f}}}}}, )"
-                     R"({{"check": "gpu.gemm", "values": {{"bf16_tflops": {:.2f}}}}}, )"
-                     R"({{"check": "host.memory", "values": {{"stream_gb_s": {:.2f}}}}}]}})",
-                     2893 * noise * share, 688 * noise * share, 412 * noise);
+  const double hbm = 2893 * noise * share, products = 688 * noise * share, triad = 412 * noise;
+  using wire::CheckStatus::Pass;
+  return wire::toJson(std::vector<wire::CheckResult>{
+      {"gpu.burn",
+       Pass,
+       fmt::format("8 of 8 GPUs verified; HBM {:.0f} GB/s, bf16 {:.0f} TFLOP/s at least", hbm,
+                   products),
+       {{"hbm_gb_s", hbm}, {"bf16_tflops", products}},
+       R"({"seed": 4711, "stages": "gemm,memory,copy", "gpus": 8})",
+       61.2},
+      {"host.stream",
+       Pass,
+       fmt::format("{:.0f} GB/s, every element right", triad),
+       {{"stream_gb_s", triad}},
+       R"({"numa_nodes": 2})",
+       10.4}});
 }
 
 Result<void> serveRuns(const app::Options& options, std::chrono::milliseconds pause) {

@@ -7,6 +7,8 @@
 //   web_site_maker events FOLDER COUNT
 //   web_site_maker serve FOLDER [MS]         carries runs out on machines that do as they are told,
 //                                            each act in so many milliseconds (4000)
+//   web_site_maker gate FOLDER NODE GATE     what is read on stdin (`muster-agent tool checks`) is
+//                                            what the gate's checks have answered now
 //   web_site_maker console FOLDER NODE       what is read on stdin is what a new boot shows
 #include "app/controller/controller.h"
 #include "app/nodes/wipe.h"
@@ -18,6 +20,7 @@
 #include "base/json_output.h"
 #include "base/main_guard.h"
 #include "bmc/console/boot_log.h"
+#include "bmc/health_watch.h"
 #include "fabric/discovery/discovery.h"
 #include "fabric/fabric_diff.h"
 #include "fabric/kept_report.h"
@@ -30,6 +33,8 @@
 #include "lifecycle/store/store.h"
 #include "tests/fabric/found_text.h"
 #include "tests/web/simulated_fleet.h"
+#include "validate/gates.h"
+#include "wire/messages.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -245,10 +250,10 @@ struct Maker {
         for (int gpu = 0; gpu < kDevices; ++gpu) {
           const double wave = std::sin(run * 0.7 + gpu * 1.9 + i * 0.37);
           const double slow = i % 5 == 3 && gpu == 3 && run > 15 ? 0.73 : 1;
-          set.numbers[fmt::format("gpu.hbm/hbm_gb_s@{}", gpu)] = (2893 + 14 * wave) * slow;
-          set.numbers[fmt::format("gpu.gemm/bf16_tflops@{}", gpu)] = 688 + 4 * wave;
+          set.numbers[fmt::format("gpu.burn/hbm_gb_s@{}", gpu)] = (2893 + 14 * wave) * slow;
+          set.numbers[fmt::format("gpu.burn/bf16_tflops@{}", gpu)] = 688 + 4 * wave;
         }
-        set.numbers["host.memory/stream_gb_s"] = 412 + 3 * std::sin(run + i);
+        set.numbers["host.stream/stream_gb_s"] = 412 + 3 * std::sin(run + i);
         sets.push_back(std::move(set));
       }
     need(measurements->add(sets));
@@ -341,6 +346,18 @@ void rememberOldFirmware(Maker& maker) {
   maker.flush();
 }
 
+/// As a monitor has read the BMCs; one of a rack did not answer.
+void readPower(Maker& maker) {
+  for (int i = 1; i <= maker.nodes; ++i) {
+    if (i % kPerRack == 4) continue;
+    maker.put({maker.subject(i), FacetName(std::string(bmc::kBmcHealthFacet)), "ok",
+               maker.now - std::chrono::seconds(i % 240), "redfish",
+               jsonText(nlohmann::json{
+                   {"power", {{"watts", 6'400 + 37 * (i % 11)}, {"of", "6 power supplies"}}}})});
+  }
+  maker.flush();
+}
+
 void make(const std::filesystem::path& folder, int nodes) {
   writeInventory(folder, nodes);
   const auto options = optionsOf(folder);
@@ -398,6 +415,7 @@ void make(const std::filesystem::path& folder, int nodes) {
   maker.measure(options);
   recordBoots(options, NodeName(nameOf(3, nodes)));
   if (nodes > kMostWithFabric) return;
+  readPower(maker);
   rememberOldFirmware(maker);
   lookAtFabric(options, session->cluster());
 }
@@ -408,6 +426,41 @@ void talk(const std::filesystem::path& folder, const std::string& node) {
   auto log = need(bmc::BootLogArchive(bmc::keptConsoles(options.state), NodeName(node))
                       .begin(SystemClock().now(), "restart"));
   for (std::string line; std::getline(std::cin, line);) need(log.append(line + "\r\n"));
+}
+
+/// As the gate's end is written down: the verdict, each answer as it came, a finding for each that
+/// did not pass.
+void concludeGate(const std::filesystem::path& folder, const std::string& node,
+                  const std::string& gate) {
+  const auto options = optionsOf(folder);
+  const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
+  const auto results = need(wire::parseCheckResults(text));
+  auto session = need(app::Session::openStored(options, need(app::effectiveCluster(options))));
+  auto store = need(app::openStoreForWriting(options));
+  const auto who = Subject(NodeName(node));
+  const FacetName facet("gate." + gate);
+  std::string passed;
+  for (const auto& goal : session->controller->goals(who, need(store->facts())))
+    if (goal.facet.facet == facet) passed = valueFor(goal.want);
+  if (passed.empty()) throw std::runtime_error(node + " has no gate " + gate);
+  const auto now = SystemClock().now();
+  bool all_pass = !results.empty();
+  for (const auto& result : results) {
+    if (result.status == wire::CheckStatus::Pass) continue;
+    all_pass = false;
+    need(store->addFinding(
+        {{who, facet},
+         Severity::Error,
+         fmt::format("{} {}: {}", result.id, wire::toString(result.status), result.text),
+         result.evidence,
+         std::string(validate::adviceFor(result.id, result.status)),
+         now,
+         "engine/validate"}));
+  }
+  need(store->putFacts({{who, facet, all_pass ? passed : "fail" + passed.substr(passed.find(':')),
+                         now, "agent " + node, text}}));
+  need(store->addEvent({0, now, EventKind::Observed, who, "",
+                        fmt::format("gate.{} is '{}'", gate, all_pass ? "pass" : "fail"), -1}));
 }
 
 void change(const std::filesystem::path& folder, const std::string& node, const std::string& facet,
@@ -445,12 +498,14 @@ int run(std::span<char*> words) {
   else if (verb == "serve" && (words.size() == 3 || words.size() == 4))
     need(test::serveRuns(optionsOf(words[2]),
                          words.size() == 4 ? std::chrono::milliseconds(numberOf(words[3])) : 4s));
+  else if (verb == "gate" && words.size() == 5)
+    concludeGate(words[2], words[3], words[4]);
   else if (verb == "console" && words.size() == 4)
     talk(words[2], words[3]);
   else
     throw std::runtime_error(
         "make FOLDER NODES | change FOLDER NODE FACET VALUE TEXT | "
-        "events FOLDER COUNT | serve FOLDER [MS] | console FOLDER NODE");
+        "events FOLDER COUNT | serve FOLDER [MS] | gate FOLDER NODE GATE | console FOLDER NODE");
   return 0;
 }
 

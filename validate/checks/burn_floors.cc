@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/checks/burn_floors.h"
 
+#include "validate/checks/check_row.h"
 #include "validate/checks/expectations.h"
 
 #include <fmt/ranges.h>
@@ -20,17 +21,18 @@ constexpr std::size_t kSwitchedGpus = 8;  ///< floors are of boards where every 
 constexpr double kShareOfPairAlone =
     0.75;  ///< own choice: every GPU sends and receives at once here, and floors are of one pair
 
-/// Own choices: memory has one clock on all GPUs of a board; products are bounded by power and
-/// heat, which differ from one good chip to the next.
-constexpr double kShareOfMemory = 0.9, kShareOfProducts = 0.8;
+constexpr double kShareOfMemory = 0.9, kShareOfRest = 0.8;
 constexpr std::size_t kEnoughGpus = 4;
+
+bool isOfMemory(std::string_view value) {
+  return value.starts_with("memory_") && value.ends_with(kCopyRate);
+}
 
 /// Of the median of the node's GPUs; nothing: this value is not compared.
 std::optional<double> shareOfOthers(std::string_view value) {
-  if (value.starts_with("memory_") && value.ends_with(kCopyRate)) return kShareOfMemory;
-  if (value.starts_with("gemm_") && value.ends_with("_gflops") && !value.ends_with("_plain_gflops"))
-    return kShareOfProducts;
-  return std::nullopt;
+  const bool of_products =
+      value.starts_with("gemm_") && value.ends_with("_gflops") && !value.ends_with("_plain_gflops");
+  return of_products || isOfMemory(value) ? std::optional(leastShareOfOthers(value)) : std::nullopt;
 }
 
 double medianOf(std::vector<double> rates) {
@@ -43,27 +45,42 @@ bool isBetweenGpus(std::string_view value) {
   return value.starts_with(kToPeer) && value != kToHost && value.ends_with(kCopyRate);
 }
 
+/// Which key of the table is the floor of which value.
+struct FloorRow {
+  std::string_view key, value, stage;
+};
+constexpr FloorRow kFloors[] = {
+    {"gemm_bf16_min_gflops", "gemm_bf16_gflops", "gemm"},
+    {"gemm_fp8_min_gflops", "gemm_fp8_gflops", "gemm"},
+    {"gemm_tf32_min_gflops", "gemm_tf32_gflops", "gemm"},
+    {"hbm_min_gbytes_per_s", "memory_copy_gbytes_per_s", "memory"},
+    {"h2d_min_gbytes_per_s", "copy_host_to_device_gbytes_per_s", "copy"},
+    {"d2h_min_gbytes_per_s", "copy_device_to_host_gbytes_per_s", "copy"}};
+
 }  // namespace
 
+double leastShareOfOthers(std::string_view value) {
+  return isOfMemory(value) ? kShareOfMemory : kShareOfRest;
+}
+
 std::vector<std::string> burnFloors(const std::string& model, const std::string& stages) {
-  struct Row {
-    std::string_view key, value, stage;
-  };
-  static constexpr Row kRows[] = {
-      {"gemm_bf16_min_gflops", "gemm_bf16_gflops", "gemm"},
-      {"gemm_fp8_min_gflops", "gemm_fp8_gflops", "gemm"},
-      {"gemm_tf32_min_gflops", "gemm_tf32_gflops", "gemm"},
-      {"hbm_min_gbytes_per_s", "memory_copy_gbytes_per_s", "memory"},
-      {"h2d_min_gbytes_per_s", "copy_host_to_device_gbytes_per_s", "copy"},
-      {"d2h_min_gbytes_per_s", "copy_device_to_host_gbytes_per_s", "copy"}};
   std::vector<std::string> floors;
   if (const auto* sku = Skus::builtIn().find(model))
-    for (const auto& row : kRows)
+    for (const auto& row : kFloors)
       if (const auto known = sku->expect.find(std::string(row.key));
           known != sku->expect.end() &&
           fmt::format(",{},", stages).find(fmt::format(",{},", row.stage)) != std::string::npos)
         floors.push_back(fmt::format("{}={}", row.value, known->second.value));
   return floors;
+}
+
+bool hasBurnFloor(const std::string& model, std::string_view value) {
+  const auto* sku = Skus::builtIn().find(model);
+  if (!sku) return false;
+  if (isBetweenGpus(value)) return sku->expect.contains("p2p_min_gbytes_per_s");
+  return std::ranges::any_of(kFloors, [&](const FloorRow& row) {
+    return row.value == value && sku->expect.contains(std::string(row.key));
+  });
 }
 
 void compareGpusOfTheNode(Verdict& verdict) {

@@ -82,6 +82,8 @@ Verdict checkGpuThrottle(const nlohmann::json& params,
                          const Host& host);  ///< {window_seconds, max_seconds}
 Verdict checkGpuVbios(const nlohmann::json& params, const Host& host);   ///< {vbios}: glob
 Verdict checkGpuNvlink(const nlohmann::json& params, const Host& host);  ///< {links, max_errors}
+Verdict checkGpuNvlinkBer(const nlohmann::json& params,
+                          const Host& host);  ///< {max_effective_ber, max_symbol_ber}
 Verdict checkGpuFabric(const nlohmann::json& params, const Host& host);  ///< {}
 Verdict checkGpuPcie(const nlohmann::json& params,
                      const Host& host);  ///< {generation, width, max_replays}

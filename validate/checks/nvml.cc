@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <cmath>
 #include <cstdlib>
 
 namespace muster::validate {
@@ -73,9 +74,14 @@ struct FieldValue {
 static_assert(sizeof(FieldValue) == 40);
 constexpr unsigned kAllLinks = ~0u;
 constexpr int kTypeUnsigned = 1, kTypeSigned = 5;  // 32 bits; of 64 are 2, 3 and 4
-/// Of NVLink 5, which has no other counters: malformed packets, overruns, receive errors, bursts,
-/// recoveries that failed, errors after FEC.
-constexpr std::array kNvLink5Errors = {206u, 207u, 208u, 211u, 214u, 219u};
+/// Of NVLink 5, which has no other counters: malformed packets, overruns, receive errors (own,
+/// remote, general), bursts, recoveries however they ended, errors after FEC. A B300 in good health
+/// shows 0 for each; DCGM 4.6 watches the same.
+constexpr std::array kNvLink5Errors = {206u, 207u, 208u, 209u, 210u, 211u, 215u, 219u};
+constexpr unsigned kEffectiveBer = 220, kSymbolBer = 222;  ///< of NVLink 5, too
+/// A rate is mantissa × 10^−exponent, in four and eight bits (NVML_NVLINK_BER_…). Without any
+/// error a link says 15·10^−255, several together 15·10^−238 (DCGM 4.6).
+constexpr unsigned kBerBits = 12, kBerExponent = 0xff, kNoErrorExponent = 238;
 
 struct ViolationTime {
   unsigned long long reference_time, violation_time;
@@ -187,7 +193,40 @@ struct Nvml::Library {
     }
     gpu.nvlinks_up = up;
     gpu.nvlinks_down = up > 0 ? down : 0;
+    gpu.nvlink_counts_crc = errors.has_value();
     gpu.nvlink_errors = errors ? errors : up > 0 ? nvLink5Errors(device) : std::nullopt;
+  }
+
+  static std::optional<std::uint64_t> wholeOf(const FieldValue& value) {
+    if (value.code != kSuccess || value.type == 0) return std::nullopt;
+    const bool is_short = value.type == kTypeUnsigned || value.type == kTypeSigned;
+    return is_short ? value.whole & 0xffffffffu : value.whole;
+  }
+
+  /// A mantissa of 0 is no rate: the driver has not measured.
+  static std::optional<double> rateOf(const FieldValue& value) {
+    const auto packed = wholeOf(value);
+    if (!packed || *packed >> kBerBits != 0) return std::nullopt;
+    const auto exponent = static_cast<int>(*packed & kBerExponent);
+    const auto mantissa = static_cast<double>(*packed >> 8);
+    if (mantissa == 0) return std::nullopt;
+    if (exponent >= static_cast<int>(kNoErrorExponent)) return 0;
+    return mantissa * std::pow(10.0, -exponent);
+  }
+
+  std::vector<NvLinkBer> bitErrorRates(Device device) const {
+    std::vector<NvLinkBer> rates;
+    for (unsigned link = 0; nvlink_state && link < kMaxNvLinks; ++link) {
+      int active = 0;
+      if (nvlink_state(device, link, &active) != kSuccess || !active) continue;
+      std::array<FieldValue, 2> values{};
+      values[0].field = kEffectiveBer, values[1].field = kSymbolBer;
+      values[0].scope = values[1].scope = link;
+      auto& rate = rates.emplace_back(NvLinkBer{link, std::nullopt, std::nullopt});
+      if (fields && fields(device, static_cast<int>(values.size()), values.data()) == kSuccess)
+        rate.effective = rateOf(values[0]), rate.symbol = rateOf(values[1]);
+    }
+    return rates;
   }
 
   std::optional<std::uint64_t> nvLink5Errors(Device device) const {
@@ -199,10 +238,7 @@ struct Nvml::Library {
       return std::nullopt;
     std::optional<std::uint64_t> sum;
     for (const auto& value : values)
-      if (value.code == kSuccess && value.type != 0) {
-        const bool is_short = value.type == kTypeUnsigned || value.type == kTypeSigned;
-        sum = sum.value_or(0) + (is_short ? value.whole & 0xffffffffu : value.whole);
-      }
+      if (const auto count = wholeOf(value)) sum = sum.value_or(0) + *count;
     return sum;
   }
 
@@ -278,6 +314,13 @@ struct Nvml::Library {
   std::unexpected<Error> failed(const char* call, int code) const {
     return fail(ErrorCode::Unavailable,
                 fmt::format("{} answered {} ({})", call, code, error_string(code)));
+  }
+
+  Result<Device> deviceAt(unsigned index) const {
+    Device device = nullptr;
+    if (const int code = by_index(index, &device); code != kSuccess)
+      return failed(fmt::format("nvmlDeviceGetHandleByIndex_v2({})", index).c_str(), code);
+    return device;
   }
 
   Result<std::string> text(const char* call, int (*get)(Device, char*, unsigned),
@@ -416,10 +459,13 @@ Result<std::vector<GpuHealth>> Nvml::gpus() const {
 }
 
 Result<GpuHealth> Nvml::gpu(unsigned index) const {
-  Device device = nullptr;
-  if (const int code = library_->by_index(index, &device); code != kSuccess)
-    return library_->failed(fmt::format("nvmlDeviceGetHandleByIndex_v2({})", index).c_str(), code);
+  TRY(device, library_->deviceAt(index));
   return library_->health(device);
+}
+
+Result<std::vector<NvLinkBer>> Nvml::nvLinkBer(unsigned index) const {
+  TRY(device, library_->deviceAt(index));
+  return library_->bitErrorRates(device);
 }
 
 Result<std::vector<wire::Gpu>> listGpus() {

@@ -39,6 +39,7 @@ struct GpuHealth {
   std::optional<unsigned> nvlinks_down;  ///< while others of the same GPU are up; a GPU without any
                                          ///< has none that could be down
   std::optional<std::uint64_t> nvlink_errors;  ///< replays, recoveries and CRC errors of all links
+  bool nvlink_counts_crc = false;  ///< by generations before 5, which know no bit error rate
   struct Pcie {
     unsigned generation = 0, max_generation = 0, width = 0,
              max_width = 0;  ///< max: of GPU and slot together
@@ -62,6 +63,14 @@ struct GpuHealth {
   std::optional<std::uint64_t> memory_bytes;
 };
 
+/// Errors a bit that a link of NVLink 5 or later has received since its counters began; 0: none was
+/// seen. nullopt: the driver does not say, or says what is no rate.
+struct NvLinkBer {
+  unsigned link = 0;
+  std::optional<double> effective;  ///< that forward error correction has left
+  std::optional<double> symbol;     ///< of symbols, likewise after correction
+};
+
 /// What a fabric's health mask says, in words; empty: nothing is wrong.
 std::string fabricTroubleOf(unsigned health_mask);
 
@@ -82,6 +91,9 @@ class Nvml {
   Result<std::vector<GpuHealth>> gpus() const;
   /// One of them, by its place in that list: what looks every second asks no more than it needs.
   Result<GpuHealth> gpu(unsigned index) const;
+  /// Bit error rates of each NVLink that is up, by the GPU's place in that list. Not part of
+  /// `gpu`: each link is asked.
+  Result<std::vector<NvLinkBer>> nvLinkBer(unsigned index) const;
 
  private:
   struct Library;

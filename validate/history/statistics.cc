@@ -38,7 +38,7 @@ constexpr std::array kWords{
     Word{"_ms", Better::Lower},          Word{"_us", Better::Lower},
     Word{"_ns", Better::Lower},          Word{"_c", Better::Lower},
     Word{"_errors", Better::Lower},      Word{"_replays", Better::Lower},
-    Word{"bytes_per_s", Better::Higher},
+    Word{"bytes_per_s", Better::Higher}, Word{"_ber", Better::Lower},
 };
 
 double medianOf(std::vector<double>& values) {

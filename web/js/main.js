@@ -27,6 +27,7 @@ const kPages = [
   { key: "rollouts", title: "Rollouts", load: () => import("./pages/rollouts.js") },
   { key: "firmware", title: "Firmware", load: () => import("./pages/firmware.js") },
   { key: "fabric", title: "Fabric", load: () => import("./pages/fabric.js") },
+  { key: "validation", title: "Validation", load: () => import("./pages/validation.js"), hidden: () => !hasRuns.value },
   { key: "inventory", title: "Inventory", load: () => import("./pages/inventory.js") },
   { key: "log", title: "Log", load: () => import("./pages/log.js") },
   { key: "rack-side", title: "At the rack", load: () => import("./pages/rack_side.js") },

@@ -9,6 +9,7 @@ export const kStages = /** @type {[string, string, string][]} */ ([
   ["enrol", "enrolling", "enrolled"],
   ["firmware", "updating firmware", "firmware as declared"],
   ["bios", "configuring BIOS", "BIOS as declared"],
+  ["raid", "configuring RAID", "RAID as declared"],
   ["inspect", "inspecting", "inspected"],
   ["image", "imaging", "imaged"],
   ["boot", "first boot", "booted"],
@@ -56,7 +57,8 @@ export function inOrder(states) {
  * @type {[string, string, number][]} */
 export const kFacetStages = [
   ["enrolled", "enrol", 3], ["firmware.", "firmware", 0], ["firmware-left.", "firmware", 0],
-  ["firmware-staged.", "firmware", 0], ["bios", "bios", 480], ["inspected", "inspect", 90],
+  ["firmware-staged.", "firmware", 0], ["bios", "bios", 480], ["raid", "raid", 600],
+  ["inspected", "inspect", 90],
   ["image", "image", 300], ["os", "boot", 60], ["driver.", "drivers", 90], ["network", "drivers", 30],
   ["storage.", "storage", 60], ["fabric.", "fabric", 20], ["gate.", "gates", 0],
   ["certificate", "certify", 1], ["pool", "pool", 30],

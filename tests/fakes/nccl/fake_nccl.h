@@ -15,6 +15,12 @@ struct FakeNccl {
   std::string failing;                 ///< this call fails on every rank: "ncclAllReduce"
   std::atomic<int> communicators = 0;  ///< not ended yet
   std::atomic<int> ids = 0, aborted = 0, destroyed = 0;
+
+  /// No fault, nothing counted; ids go on, and so do communicators that a test has left.
+  void reset() {
+    corrupt = -1, silent = remote_error = false, failing.clear();
+    aborted = destroyed = 0;
+  }
 };
 FakeNccl& fakeNccl();
 

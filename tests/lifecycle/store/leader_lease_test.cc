@@ -87,11 +87,11 @@ TEST_F(LeaderLeaseTest, whoServesSaysWhereItsApiAnswers) {
 
 TEST_F(LeaderLeaseTest, whatAnOlderMusterHasWrittenIsRead) {
   ASSERT_TRUE(a.store->putValue(
-      "site/serves", R"({"holder":"ctl2 (y)","address":"10.20.0.2","term":3,"beat":7})"));
+      "site/serves", R"json({"holder":"ctl2 (y)","address":"10.20.0.2","term":3,"beat":7})json"));
   const auto leader = currentLeader(*a.store);
-ASSERT_TRUE(leader && *leader);
-EXPECT_EQ((*leader)->holder, "ctl2 (y)");
-EXPECT_EQ((*leader)->api_url, "");
+  ASSERT_TRUE(leader && *leader);
+  EXPECT_EQ((*leader)->holder, "ctl2 (y)");
+  EXPECT_EQ((*leader)->api_url, "");
 }
 
 TEST_F(LeaderLeaseTest, theNextProcessOfTheSameHostHasItAtOnce) {

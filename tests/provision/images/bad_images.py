@@ -72,11 +72,17 @@ def regular(root, path):
     return real
 
 
+def loads(path):
+    """What the loader itself says. readelf also reads sections, which neither kernel nor loader looks at: damage there is damage of content, as
+    in any other byte that has no checksum."""
+    return quiet("/lib64/ld-linux-x86-64.so.2", "--verify", path).returncode in (0, 2)  # 2: without an interpreter, as libraries are
+
+
 def elf(path):
     told = quiet("readelf", "-W", "-h", "-l", "-d", path)
     text = told.stdout.decode(errors="replace")
     words = told.stderr.decode(errors="replace")
-    if "Machine:" not in text or "Error" in words or "beyond" in words or "past end" in words:
+    if "Machine:" not in text or (("Error" in words or "beyond" in words or "past end" in words) and not loads(path)):
         raise Wrong(f"{path}: readelf says {words[:200]}")
     if "X86-64" not in text:
         raise Wrong(f"{path} is for another machine")
@@ -471,6 +477,7 @@ def used_bytes(folder):
 
 
 def run_case(tool, family, number, seed):
+    """What is wrong with the answer (None: nothing), and how many seconds the import took; making the input and looking at the result are ours."""
     rng = random.Random(f"{seed}/{family.__name__}/{number}")
     with tempfile.TemporaryDirectory(prefix="muster-bad-") as folder:
         name, kind, bad = family(folder, number, rng)
@@ -485,25 +492,26 @@ def run_case(tool, family, number, seed):
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, 9)
             process.communicate()
-            return f"did not end within {LIMIT_S} s"
+            return f"did not end within {LIMIT_S} s", float(LIMIT_S)
+        seconds = time.monotonic() - start
         if used_bytes(folder) > MAX_BYTES:
-            return "took more than 1 GiB"
+            return "took more than 1 GiB", seconds
         if process.returncode == 3:
-            return f"unclear refusal: {said[:300]}" if said.lower().startswith("internal") else None
+            return (f"unclear refusal: {said[:300]}" if said.lower().startswith("internal") else None), seconds
         if process.returncode != 0:
-            return f"crashed ({process.returncode}): {said[-300:]}"
+            return f"crashed ({process.returncode}): {said[-300:]}", seconds
         if bad:
-            return "taken, and it is bad by construction"
+            return "taken, and it is bad by construction", seconds
         try:
             if kind == "disk":
                 verify_disk(out, folder)
             elif kind == "rootfs":
                 root = verify_ext(out, folder)
                 if merged and not all(os.path.islink(os.path.join(root, each)) for each in ("lib", "bin", "sbin", "lib64")):
-                    return "taken, and a link of the merged /usr is gone"
+                    return "taken, and a link of the merged /usr is gone", seconds
         except Wrong as why:
-            return f"taken, and the verifier says: {why}"
-        return f"took {time.monotonic() - start:.0f} s" if time.monotonic() - start > LIMIT_S else None
+            return f"taken, and the verifier says: {why}", seconds
+        return None, seconds
 
 
 def main():
@@ -517,15 +525,14 @@ def main():
     failures, slowest = [], 0.0
     cases = plan(count, seed)
     for i, (family, number) in enumerate(cases):
-        start = time.monotonic()
-        trouble = run_case(tool, family, number, seed)
-        slowest = max(slowest, time.monotonic() - start)
+        trouble, seconds = run_case(tool, family, number, seed)
+        slowest = max(slowest, seconds)
         if trouble:
             failures.append(trouble)
             print(f"{family.__name__} {number} (seed {seed}): {trouble}", flush=True)
         if (i + 1) % 200 == 0:
             print(f"{i + 1} of {len(cases)}, {len(failures)} failures", flush=True)
-    print(f"{len(cases)} inputs, {len(failures)} failures, the slowest took {slowest:.1f} s")
+    print(f"{len(cases)} inputs, {len(failures)} failures, the slowest import took {slowest:.1f} s")
     sys.exit(1 if failures else 0)
 
 

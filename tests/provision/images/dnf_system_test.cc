@@ -108,6 +108,31 @@ class DnfSystemTest : public testing::Test {
     tool("createrepo_c", {"--quiet", (folder_ / "archive").string()});
   }
 
+  /// Package `tool` in two versions, each of a stream of module `tool`; none is the default.
+  void makeModule() {
+    std::string streams;
+    for (const auto* version : {"1", "2"}) {
+      const auto spec = folder_ / fmt::format("tool-{}.spec", version);
+      ASSERT_TRUE(io::writeFileAtomic(
+          spec, fmt::format("Name: tool\nVersion: {0}\nRelease: 1\nSummary: Test\nLicense: "
+                            "none\nBuildArch: noarch\nAutoReqProv: no\n%description\nTest.\n"
+                            "%install\nmkdir -p %{{buildroot}}/usr/share/site\necho {0} "
+                            ">%{{buildroot}}/usr/share/site/tool\n%files\n/usr/share/site/tool\n",
+                            version)));
+      tool("rpmbuild", {"--quiet", "-bb", "--define", "_topdir " + (folder_ / "build").string(),
+                        "--define", "_rpmdir " + (folder_ / "archive").string(), spec.string()});
+      streams += fmt::format(
+          "---\ndocument: modulemd\nversion: 2\ndata:\n  name: tool\n  stream: \"{0}\"\n  "
+          "version: 1\n  context: c{0}\n  arch: x86_64\n  summary: Test\n  description: Test\n  "
+          "license:\n    module: [none]\n  artifacts:\n    rpms: [\"tool-0:{0}-1.noarch\"]\n...\n",
+          version);
+    }
+    sign("site");
+    ASSERT_TRUE(io::writeFileAtomic(folder_ / "modules.yaml", streams));
+    tool("modifyrepo_c", {"--mdtype=modules", (folder_ / "modules.yaml").string(),
+                          (folder_ / "archive/repodata").string()});
+  }
+
   inventory::ImageBuild build(std::vector<std::string> packages = {}) {
     inventory::ImageBuild build;
     build.release = "9";
@@ -141,6 +166,26 @@ TEST_F(DnfSystemTest, makesATreeThatStartsAndIsFreeOfThisMachine) {
       << "the system would not know its own packages";
   for (const char* left : {"var/cache/dnf", "var/log/dnf.log", "proc/self", "dev/null"})
     EXPECT_FALSE(std::filesystem::exists(folder_ / "root" / left)) << left;
+}
+
+TEST_F(DnfSystemTest, aPackageIsOfTheStreamThatIsEnabled) {
+  makeModule();
+  auto wanted = build({"tool"});
+  wanted.modules = {"tool:1"};
+  const auto done = install(wanted);
+  ASSERT_TRUE(done) << done.error().str();
+  EXPECT_EQ(at("usr/share/site/tool"), "1\n") << "the archive has 2 as well";
+  EXPECT_THAT(at("etc/dnf/modules.d/tool.module"), HasSubstr("stream=1"));
+  EXPECT_THAT(at("etc/dnf/modules.d/tool.module"), HasSubstr("state=enabled"));
+}
+
+TEST_F(DnfSystemTest, aStreamThatTheArchiveHasNotIsNamed) {
+  makeModule();
+  auto wanted = build();
+  wanted.modules = {"tool:9"};
+  const auto done = install(wanted);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().str(), HasSubstr("tool:9"));
 }
 
 TEST_F(DnfSystemTest, theSystemStillKnowsItsPackages) {

@@ -126,6 +126,29 @@ class Ext4Succession : public testing::Test {
   }()};
 };
 
+/// Whoever labels a tree while it is built finds the labels on the node.
+TEST_F(Ext4Succession, labelsOfSelinuxAreKeptAndFollowTheNewTree) {
+  const auto file = tree() / "etc/passwd";
+  const auto label = [&](const std::string& type) {
+    const auto text = "system_u:object_r:" + type + ":s0";
+    return ::lsetxattr(file.c_str(), "security.selinux", text.c_str(), text.size() + 1, 0) == 0;
+  };
+  put(file, bytes(5000));
+  if (!label("etc_t")) GTEST_SKIP() << "labels cannot be set here: needs root";
+  const auto labelIn = [&](const fs::path& image) {
+    return outputOf(fmt::format("debugfs -R 'ea_get /etc/passwd security.selinux' '{}' 2>/dev/null",
+                                image.string()));
+  };
+  const auto first = make("first");
+  EXPECT_NE(labelIn(first).find("system_u:object_r:etc_t:s0"), std::string::npos) << labelIn(first);
+  ASSERT_TRUE(label("passwd_file_t"));
+  const auto second = make("second");
+  ASSERT_TRUE(over(first, second, "over"));
+  EXPECT_NE(labelIn(folder_ / "over").find("system_u:object_r:passwd_file_t:s0"),
+            std::string::npos);
+  expectSound(folder_ / "over");
+}
+
 TEST_F(Ext4Succession, oneNewFileChangesFewChunks) {
   for (int i = 0; i < 300; ++i) put(tree() / fmt::format("d{}/f{}", i % 17, i), bytes(upTo(90000)));
   const auto first = make("first");

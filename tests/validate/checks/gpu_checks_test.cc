@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPU checks over the simulated NVML, which has the real library's ABI: each fault is found, and
 // what is not there does not pass.
-#include "tests/paths.h"
-#include "validate/checks/check_row.h"
+#include "tests/validate/simulated_gpus.h"
 #include "validate/checks/expectations.h"
 #include "validate/checks/gpu_snapshot.h"
 #include "validate/checks/nvml.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
-#include <fstream>
 
 namespace muster::validate {
 namespace {
@@ -18,18 +14,9 @@ namespace {
 using nlohmann::json;
 using wire::CheckStatus;
 
-class GpuChecks : public testing::Test {
+class GpuChecks : public SimulatedGpus {
  protected:
   GpuChecks() {
-    config_ =
-        std::filesystem::temp_directory_path() / fmt::format("muster-sim-nvml-{}.json", ::getpid());
-    setenv("MUSTER_NVML", (test::binFolder() / "../lib/libnvidia-ml.so.1").c_str(), 1);
-    setenv("MUSTER_SIM_NVML_CONFIG", config_.c_str(), 1);
-    for (int i = 0; i < 2; ++i)
-      gpus_.push_back({{"name", "NVIDIA H100 80GB HBM3"},
-                       {"uuid", fmt::format("GPU-{}", i)},
-                       {"serial", fmt::format("S{}", i)},
-                       {"bus_id", fmt::format("00000000:{:02X}:00.0", i + 1)}});
     host_.run = [this](const io::Command& command) -> Result<io::ProcessExit> {
       commands_.push_back(command.str());
       const auto found = outputs_.find(command.program);
@@ -37,35 +24,15 @@ class GpuChecks : public testing::Test {
       return found->second;
     };
   }
-  ~GpuChecks() override {
-    std::filesystem::remove(config_);
-    unsetenv("MUSTER_NVML");
-    unsetenv("MUSTER_SIM_NVML_CONFIG");
-  }
-  Verdict check(std::string_view id, json params = json::object()) {
-    std::ofstream(config_) << json{{"gpus", gpus_}}.dump();
-    if (id == "gpu.throttle" && !params.contains("window_seconds")) params["window_seconds"] = 0;
-    return runCheck(*findCheck(id), params, host_);
-  }
-  CheckStatus with(std::string_view id, const json& fault, json params = json::object()) {
-    const auto before = gpus_;
-    gpus_[1].update(fault);
-    const auto verdict = check(id, std::move(params));
-    gpus_ = before;
-    return verdict.status;
-  }
 
-  std::filesystem::path config_;
-  json gpus_ = json::array();
-  Host host_;
   std::map<std::string, io::ProcessExit> outputs_;
   std::vector<std::string> commands_;
 };
 
 TEST_F(GpuChecks, goodGpusPassEveryCheckThatNeedsNvmlAlone) {
   for (const char* id :
-       {"gpu.clocks", "gpu.ecc", "gpu.nvlink", "gpu.pcie", "gpu.power", "gpu.remap", "gpu.retired",
-        "gpu.stack", "gpu.temperature", "gpu.throttle", "gpu.vbios"}) {
+       {"gpu.clocks", "gpu.ecc", "gpu.nvlink", "gpu.nvlink-ber", "gpu.pcie", "gpu.power",
+        "gpu.remap", "gpu.retired", "gpu.stack", "gpu.temperature", "gpu.throttle", "gpu.vbios"}) {
     const auto verdict = check(id);
     EXPECT_EQ(verdict.status, CheckStatus::Pass) << id << ": " << verdict.text;
   }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Node: one machine, and why it is where it is.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { html } from "../html.js";
 import { useResource } from "../resource.js";
 import { nodeOf, nodes, now, progress } from "../site.js";
 import { link, route, setQuery } from "../router.js";
 import { age, clock, digest, duration, evidence, shortHashes } from "../format.js";
 import { kStages, stageOf, toneOf, usualSeconds } from "../states.js";
-import { Age, Empty, Heading, Loaded, Panel, Severity, State, Terms, Trouble, Why } from "../parts/basics.js";
+import { Age, Empty, Heading, Later, Loaded, Panel, Severity, State, Terms, Trouble, Why } from "../parts/basics.js";
 import { Power } from "../parts/power.js";
 import { grantWipe, OrderButton, overrideHold, putIntoQuarantine, takeOutOfQuarantine } from "../parts/orders.js";
 import { Events } from "../parts/events.js";
@@ -15,16 +15,10 @@ import { Events } from "../parts/events.js";
 /** @typedef {import("../types.js").Explanation} Explanation */
 /** @typedef {import("../types.js").Node} Node */
 
-const kTabs = /** @type {[string, string][]} */ ([["overview", "Overview"], ["facts", "Facts"], ["findings", "Findings"], ["events", "Events"], ["history", "History"], ["certificate", "Certificate"], ["measurements", "Measurements"], ["console", "Console"]]);
+const kTabs = /** @type {[string, string][]} */ ([["overview", "Overview"], ["facts", "Facts"], ["findings", "Findings"], ["gates", "Gates"], ["events", "Events"], ["history", "History"], ["certificate", "Certificate"], ["measurements", "Measurements"], ["console", "Console"]]);
 
-/** A part that is fetched when it is looked at. @param {{load: () => Promise<any>, p: any}} p */
-function Later({ load, p }) {
-  const [part, setPart] = useState(/** @type {any} */ (null));
-  useEffect(() => { load().then((view) => setPart({ view }), () => setPart({})); }, [load]);
-  if (part && !part.view) return html`<p class="empty">This part of the page did not come. Load the page again.</p>`;
-  return part ? html`<${part.view} ...${p} />` : html`<p class="dim" aria-busy="true">reading…</p>`;
-}
 const measurementsPart = () => import("../parts/plots.js").then((part) => part.Measurements);
+const gatesPart = () => import("../parts/checks.js").then((part) => part.GateChecks);
 const consolePart = () => import("../parts/console.js").then((part) => part.default);
 
 /** The road, stage by stage. What is not met says so by the explanation's own list.
@@ -125,6 +119,7 @@ export default function NodePage({ path }) {
         ${reason && reason.events?.length > 0 && html`<${Panel} title="Lately"><${Events} events=${[...reason.events].reverse()} /><//>`}`}
       ${tab === "facts" && html`<${Facts} name=${name} on=${on} />`}
       ${tab === "findings" && html`<${Loaded} resource=${findings}>${(findings.data?.items || []).length === 0 ? html`<${Empty}>No findings.<//>` : findings.data.items.map((/** @type {any} */ finding) => html`<${FindingCard} key=${finding.facet + finding.at + finding.text} finding=${finding} />`)}<//>`}
+      ${tab === "gates" && ((node.gates || []).length === 0 ? html`<${Empty}>Its profile names no gates.<//>` : (node.gates || []).map((gate) => html`<${Panel} key=${gate} title=${gate}><${Later} load=${gatesPart} p=${{ node, gate }} /><//>`))}
       ${tab === "events" && html`<${Loaded} resource=${events}><${Events} events=${[...(events.data?.items || [])].reverse()} /><//>`}
       ${tab === "history" && html`<${History} name=${name} on=${on} />`}
       ${tab === "certificate" && html`<${Certificate} name=${name} on=${on} />`}

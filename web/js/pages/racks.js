@@ -5,10 +5,11 @@ import { html } from "../html.js";
 import { useResource } from "../resource.js";
 import { needNodes, nodes, nodesByRack } from "../site.js";
 import { link, route, setQuery } from "../router.js";
-import { get } from "../api.js";
+import { get, me } from "../api.js";
 import { number } from "../format.js";
+import { fold } from "../hostlist.js";
 import { kToneOrder, kToneWords, toneOf } from "../states.js";
-import { Counts, Empty, Heading, Loaded, NodeLink, Panel, State, Terms } from "../parts/basics.js";
+import { Age, Counts, Empty, Heading, Loaded, NodeLink, Panel, State, Terms } from "../parts/basics.js";
 import { OrderButton, putIntoQuarantine } from "../parts/orders.js";
 
 /** @typedef {import("../types.js").Node} Node */
@@ -29,13 +30,24 @@ function Small({ rack, list, dim }) {
     <ul>${fromTheTop(list).map((node) => html`<li key=${node.node}><a href=${link(["nodes", node.node])} data-tone=${toneOf(node.state)} data-dim=${dim(node) ? "" : undefined} title=${`${node.node}: ${node.state}${node.findings > 0 ? `, ${node.findings} findings` : ""}`}><i class="mark" aria-hidden="true"></i><span>${node.node}</span><small>${node.state}</small></a></li>`)}</ul></section>`;
 }
 
-/** Full load of all nodes beside what the rack may draw. @param {{power: any}} p */
-function Power({ power }) {
-  const kw = (/** @type {number} */ watts) => `${(watts / 1000).toFixed(1)} kW`;
-  const over = power.full_load_watts > power.limit_watts;
-  return html`<meter min="0" max=${Math.max(power.limit_watts, power.full_load_watts)} high=${power.limit_watts} value=${power.full_load_watts} aria-label=${`${kw(power.full_load_watts)} of ${kw(power.limit_watts)}`}></meter>
-    <${Terms} rows=${[["under full load", html`<b>${kw(power.full_load_watts)}</b>${power.estimated_nodes > 0 ? html` <span class="dim">an estimate for ${number(power.estimated_nodes)} nodes</span>` : ""}`], ["it may draw", html`<b>${kw(power.limit_watts)}</b>`],
-      ["so", over ? html`<${State} state="too little" tone="warn" /> nodes take turns under load` : html`<${State} state="enough" tone="ok" /> all may be under load`]]} />`;
+const kw = (/** @type {number} */ watts) => `${(watts / 1000).toFixed(1)} kW`;
+
+/** What its machines draw now, as their BMCs say, beside what the rack may draw and what all would
+ * draw under full load. Of a machine that nobody reads nothing is known. @param {{rack: string}} p */
+function Power({ rack }) {
+  const resource = useResource(`/racks/${encodeURIComponent(rack)}/power`, { live: false, every_s: 30 });
+  const power = resource.data;
+  const limit = power?.limit_watts || 0, read = power?.readings.length || 0, drawn = power?.drawn_watts || 0;
+  const over = limit > 0 && power.full_load_watts > limit, too_much = limit > 0 && drawn > limit;
+  return html`<${Loaded} resource=${resource}>${power && html`
+    ${limit > 0 && read > 0 && html`<meter min="0" max=${Math.max(limit, drawn)} high=${limit} value=${drawn} aria-label=${`drawn now: ${kw(drawn)} of ${kw(limit)}`}></meter>`}
+    <${Terms} rows=${[["drawn now", read === 0 ? html`<${State} state="unknown" tone="warn" /> no BMC was read in the last 15 minutes: <code>muster monitor</code> reads them`
+        : html`<b>${power.unread.length > 0 ? "at least " : ""}${kw(drawn)}</b> ${too_much ? html`<${State} state="more than it may" tone="bad" />` : ""} <span class="dim">${number(read)} of ${number(power.nodes)} machines, the oldest reading <${Age} at=${power.oldest_at} /></span>`],
+      ["unknown", read > 0 && power.unread.length > 0 && html`<span class="mono wrap">${fold(power.unread)}</span>`],
+      ["under full load", limit > 0 && html`<b>${kw(power.full_load_watts)}</b>${power.estimated_nodes > 0 ? html` <span class="dim">an estimate for ${number(power.estimated_nodes)} nodes</span>` : ""}`], ["it may draw", limit > 0 ? html`<b>${kw(limit)}</b>` : "not declared"],
+      ["so", limit > 0 && (over ? html`<${State} state="too little" tone="warn" /> nodes take turns under load` : html`<${State} state="enough" tone="ok" /> all may be under load`)]]} />
+    ${read > 0 && html`<details><summary>each machine</summary><div class="scroll" tabindex="0" role="region" aria-label="Power of each machine"><table class="draws"><thead><tr><th>Node</th><th>Draws</th><th>Read from</th><th>When</th></tr></thead><tbody>
+      ${power.readings.map((/** @type {any} */ each) => html`<tr key=${each.node}><td><${NodeLink} name=${each.node} /></td><td class="nowrap">${kw(each.watts)}</td><td>${each.of}</td><td class="nowrap"><${Age} at=${each.at} /></td></tr>`)}</tbody></table></div></details>`}`}<//>`;
 }
 
 /** @param {{rack: string}} p */
@@ -61,7 +73,7 @@ function Elevation({ rack }) {
       return html`<li key=${unit} value=${unit}><span class="unit">${unit}</span>${node ? html`<a href=${link(["nodes", node.node])} data-tone=${toneOf(node.state)}><i class="mark" aria-hidden="true"></i><b>${node.node}</b><span>${node.state}</span>${node.findings > 0 && html`<small>${number(node.findings)} findings</small>`}</a>` : html`<span class="free"></span>`}</li>`;
     })}</ol>` : html`<p class="dim">The inventory names no units for this rack.</p><ul class="elevation">${list.map((node) => html`<li key=${node.node}><a href=${link(["nodes", node.node])} data-tone=${toneOf(node.state)}><i class="mark" aria-hidden="true"></i><b>${node.node}</b><span>${node.state}</span></a></li>`)}</ul>`}<//>
     <div><${Panel} title="States"><${Loaded} resource=${group}>${mine && html`<${Counts} states=${mine.states} query=${{ rack }} />`}<//><//>
-    ${mine?.power && html`<${Panel} title="Power"><${Power} power=${mine.power} /><//>`}
+    ${list.length > 0 && !me.value?.scope && html`<${Panel} title="Power"><${Power} rack=${rack} /><//>`}
     <${Panel} title="Not in use"><ul class="plain">${[...list].filter((node) => toneOf(node.state) !== "ok").sort((a, b) => kToneOrder.indexOf(toneOf(a.state)) - kToneOrder.indexOf(toneOf(b.state))).map((node) => html`<li class="line" key=${node.node}><${State} state=${node.state} /><span class="what"><${NodeLink} name=${node.node} /></span><span class="dim">${unitOf(node) ? `unit ${unitOf(node)}` : ""}</span></li>`)}</ul><//></div></div>`}`;
 }
 

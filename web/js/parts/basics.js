@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small parts that every page uses.
+import { useEffect, useState } from "preact/hooks";
 import { html } from "../html.js";
 import { now } from "../site.js";
 import { age, clock, number, shortHashes } from "../format.js";
@@ -86,4 +87,12 @@ export function Why({ why }) {
     ["last evidence", why.last_evidence], ["next step", why.next_step && html`<b>${why.next_step}</b>`],
     ["rollout", why.rollout]]} />
     ${why.console?.length > 0 && html`<pre class="console" tabindex="0" aria-label="console">${why.console.join("\n")}</pre>`}`;
+}
+
+/** A part that is fetched when it is looked at. @param {{load: () => Promise<any>, p: any}} p */
+export function Later({ load, p }) {
+  const [part, setPart] = useState(/** @type {any} */ (null));
+  useEffect(() => { load().then((view) => setPart({ view }), () => setPart({})); }, [load]);
+  if (part && !part.view) return html`<p class="empty">This part of the page did not come. Load the page again.</p>`;
+  return part ? html`<${part.view} ...${p} />` : html`<p class="dim" aria-busy="true">reading…</p>`;
 }

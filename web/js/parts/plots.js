@@ -52,8 +52,8 @@ function Plot({ name, measured, peers }) {
     <div role="img" aria-label=${`${name}: last ${told}${middle !== null ? `, median of peers ${short(middle)}` : ""}`}>${drawing}</div></figure>`;
 }
 
-/** @param {{node: import("../types.js").Node}} p */
-export function Measurements({ node }) {
+/** @param {{node: import("../types.js").Node, check?: string}} p check: only what this one measures */
+export function Measurements({ node, check }) {
   needNodes();
   const own = useResource(`/nodes/${encodeURIComponent(node.node)}/measurements`, { live: false });
   const [peers, setPeers] = useState(/** @type {Measured[][]} */ ([]));
@@ -66,8 +66,8 @@ export function Measurements({ node }) {
   }, [names.join(",")]);
   /** @type {Measured[]} */
   const measured = useMemo(() => [...(own.data?.items || [])].sort((a, b) => (a.at < b.at ? -1 : 1)), [own.data]);
-  const series = [...new Set(measured.flatMap((each) => Object.keys(each.numbers || {}).map((key) => split(key)[0])))].sort();
-  return html`<${Loaded} resource=${own}>${measured.length === 0 ? html`<${Empty}>Nothing was measured here in the last 90 days.<//>` : html`
+  const series = [...new Set(measured.flatMap((each) => Object.keys(each.numbers || {}).map((key) => split(key)[0])))].filter((name) => !check || name.startsWith(`${check}/`)).sort();
+  return html`<${Loaded} resource=${own}>${series.length === 0 ? html`<${Empty}>Nothing of this was measured here in the last 90 days.<//>` : html`
     <p class="dim">${measured.length} measurements, the last at ${clock(measured[measured.length - 1].at)}; ${names.length > 0 ? `dashed: the median of ${names.length} other nodes of rack ${node.rack}` : "no other node of its profile in its rack"}</p>
     <div class="plots">${series.map((name) => html`<${Plot} key=${name} name=${name} measured=${measured} peers=${peers} />`)}</div>`}<//>`;
 }

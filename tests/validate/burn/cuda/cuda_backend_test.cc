@@ -4,6 +4,7 @@
 #include "tests/fakes/cuda/fake_cuda.h"
 #include "tests/fakes/gpu/narrow_floats.h"
 #include "tests/paths.h"
+#include "tests/validate/burn/gpu/tiny_options.h"
 #include "validate/burn/backends.h"
 #include "validate/burn/self_test.h"
 
@@ -43,18 +44,11 @@ class CudaBackEnd : public testing::Test {
     EXPECT_EQ(fakeCuda().handles, 0) << "handles that were not given back";
     unsetenv("MUSTER_NVML");
   }
-  Options tiny() const {
-    Options options;
-    options.n = kTile;
-    options.memory_bytes = 1 << 20;
-    options.copy_bytes = 1 << 20;
-    return options;
-  }
   Devices devices_;
 };
 
 TEST_F(CudaBackEnd, everyStageOfAGoodGpuPasses) {
-  auto options = tiny();
+  auto options = tinyOptions();
   options.stages = usualStages(*devices_.front(), {});
   const auto report = burn(devices_, options);
   EXPECT_EQ(report.outcome(), Outcome::Pass) << toText(report);
@@ -80,7 +74,7 @@ class Blackwell : public CudaBackEnd {
 };
 
 TEST_F(Blackwell, multipliesFormatsWithScalesOfEveryBlock) {
-  auto options = tiny();
+  auto options = tinyOptions();
   options.n = 2 * kTile;  // more than one tile of scales
   for (const auto dtype : {Dtype::Mxfp8, Dtype::Nvfp4})
     for (const auto operands : {Operands::Integer, Operands::Random})
@@ -99,7 +93,7 @@ TEST_F(Blackwell, catchesEveryKindOfFaultInThem) {
 }
 
 TEST_F(CudaBackEnd, sparseProductsAreVerifiedWhereTheyAreAskedFor) {
-  auto options = tiny();
+  auto options = tinyOptions();
   options.n = 2 * kTile;
   options.stages = productStages(Dtype::Bf16Sparse, {});
   const auto report = burn(devices_, options);
@@ -113,7 +107,7 @@ TEST_F(CudaBackEnd, sparseProductsAreVerifiedWhereTheyAreAskedFor) {
 
 /// Each bit of the places, of a value and of a result, injected by the self-test of every bit.
 TEST_F(CudaBackEnd, faultsInSparseProductsAreCaught) {
-  auto options = tiny();
+  auto options = tinyOptions();
   for (const auto& fault :
        {Fault{FaultKind::PlaceBit, 9, 0}, Fault{FaultKind::PlaceBit, 9, 1},
         Fault{FaultKind::PlaceBit, 9, 2}, Fault{FaultKind::PlaceBit, 9, 3},
@@ -136,7 +130,7 @@ TEST_F(CudaBackEnd, hopperHasNoUnitForScales) {
 }
 
 TEST_F(CudaBackEnd, goldensAreThoseOfEveryOtherBackEnd) {
-  auto options = tiny();
+  auto options = tinyOptions();
   options.stages = {{StageKind::Gemm, Dtype::Fp8, Operands::Integer, {}},
                     {StageKind::Gemm, Dtype::Fp8, Operands::Random, {}}};
   const auto first = burn(devices_, options), second = burn(devices_, options);
@@ -151,7 +145,7 @@ TEST_F(CudaBackEnd, goldensAreThoseOfEveryOtherBackEnd) {
 // Which algorithm is the fastest may differ between two GPUs of a kind by chance; what they compute
 // must not.
 TEST_F(CudaBackEnd, bitsAreComparedByOneAlgorithmAndRatesAreMeasuredByTheFastest) {
-  auto options = tiny();
+  auto options = tinyOptions();
   options.stages = {{StageKind::Gemm, Dtype::Bf16, Operands::Random, {}}};
   std::set<std::string> references;
   for (const int slow : {1, 2}) {
@@ -171,7 +165,7 @@ TEST_F(CudaBackEnd, bitsAreComparedByOneAlgorithmAndRatesAreMeasuredByTheFastest
 }
 
 TEST_F(CudaBackEnd, theReportSaysWithWhatItsBitsAreComparable) {
-  auto options = tiny();
+  auto options = tinyOptions();
   options.stages = {{StageKind::Gemm, Dtype::Bf16, Operands::Random, {}}};
   const auto report = burn(devices_, options);
   EXPECT_EQ(report.devices.front().identity.library, "cuBLASLt 130100");
@@ -181,7 +175,7 @@ TEST_F(CudaBackEnd, theReportSaysWithWhatItsBitsAreComparable) {
 
 TEST_F(CudaBackEnd, aFormatWithoutAnAlgorithmIsAnError) {
   fakeCuda().no_algorithm = true;
-  auto options = tiny();
+  auto options = tinyOptions();
   options.stages = {{StageKind::Gemm, Dtype::Bf16, Operands::Integer, {}}};
   const auto report = burn(devices_, options);
   EXPECT_EQ(report.outcome(), Outcome::Error);

@@ -3,6 +3,7 @@
 // needed, and none is proven by it.
 #include "tests/fakes/cuda/fake_cuda.h"
 #include "tests/fakes/nccl/fake_nccl.h"
+#include "tests/validate/collective/group_of_ranks.h"
 #include "validate/collective/transports.h"
 
 #include <fmt/ranges.h>
@@ -29,9 +30,7 @@ class Nccl : public testing::Test {
   Nccl() {
     fakeCuda() = {};
     fakeCuda().gpus = kMostRanks;
-    fakeNccl().corrupt = -1, fakeNccl().silent = false, fakeNccl().failing.clear();
-    fakeNccl().remote_error = false;
-    fakeNccl().aborted = fakeNccl().destroyed = 0;
+    fakeNccl().reset();
   }
 
   static constexpr int kMostRanks = 16;
@@ -41,17 +40,7 @@ class Nccl : public testing::Test {
     return found;
   }
   static JobReport run(int ranks, std::chrono::seconds limit = std::chrono::seconds(300)) {
-    Job job;
-    job.limit = limit;
-    job.group = "g", job.meeting = "127.0.0.1:1", job.ranks = job.local_ranks = ranks;
-    job.operations = {Operation::AllReduce, Operation::AllGather, Operation::ReduceScatter,
-                      Operation::AllToAll,  Operation::SendRecv,  Operation::Pair};
-    job.min_bytes = 1024, job.max_bytes = 4096, job.iterations = 3;
-    const auto found = open();
-    const auto id =
-        found ? found->make_id() : Result<std::string>(fail(ErrorCode::NotFound, "no NCCL"));
-    if (!id) return {job.group, {}, {id.error().str()}, false};
-    return runJob(job, found->join_by(*id));
+    return runEveryOperation(open(), ranks, limit);
   }
   static void expectAllIsGivenBack() {
     EXPECT_EQ(fakeCuda().taken, 0u);

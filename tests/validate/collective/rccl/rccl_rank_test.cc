@@ -4,6 +4,7 @@
 #include "tests/fakes/hip/fake_hip.h"
 #include "tests/fakes/nccl/fake_nccl.h"
 #include "tests/paths.h"
+#include "tests/validate/collective/group_of_ranks.h"
 #include "validate/collective/rccl/rccl.h"
 
 #include <fmt/ranges.h>
@@ -29,9 +30,7 @@ class Rccl : public testing::Test {
     setenv("MUSTER_RCCL", (test::binFolder() / "libfake_rccl.so").c_str(), 1);
     fakeHip() = {};
     fakeHip().gpus = 8;
-    fakeNccl().corrupt = -1, fakeNccl().silent = false, fakeNccl().failing.clear();
-    fakeNccl().remote_error = false;
-    fakeNccl().aborted = fakeNccl().destroyed = 0;
+    fakeNccl().reset();
   }
   ~Rccl() override {
     EXPECT_EQ(fakeHip().taken, 0u);
@@ -40,17 +39,7 @@ class Rccl : public testing::Test {
     unsetenv("MUSTER_HIP"), unsetenv("MUSTER_RCCL");
   }
   static JobReport run(int ranks, std::chrono::seconds limit = std::chrono::seconds(300)) {
-    Job job;
-    job.limit = limit;
-    job.group = "g", job.meeting = "127.0.0.1:1", job.ranks = job.local_ranks = ranks;
-    job.operations = {Operation::AllReduce, Operation::AllGather, Operation::ReduceScatter,
-                      Operation::AllToAll,  Operation::SendRecv,  Operation::Pair};
-    job.min_bytes = 1024, job.max_bytes = 4096, job.iterations = 3;
-    const auto found = openRccl();
-    const auto id =
-        found ? found->make_id() : Result<std::string>(fail(ErrorCode::NotFound, "no RCCL"));
-    if (!id) return {job.group, {}, {id.error().str()}, false};
-    return runJob(job, found->join_by(*id));
+    return runEveryOperation(openRccl(), ranks, limit);
   }
 };
 

@@ -5,12 +5,12 @@
 #include "base/clock.h"
 #include "bmc/bmc.h"
 
-namespace muster::firmware {
+namespace muster::bmc {
 
 inline constexpr std::chrono::seconds kShutdownLimit{
     90};  ///< for the system; then the power is cut
 
 /// Returns when the power is off.
-Async<void> shutDown(bmc::Bmc& bmc, Clock& clock);
+Async<void> shutDown(Bmc& bmc, Clock& clock);
 
-}  // namespace muster::firmware
+}  // namespace muster::bmc
