@@ -30,7 +30,7 @@ TEST_F(ProvisionPhaseTest, goalsFollowTheStages) {
                                  "driver.rdma = module.rdma_rxe=loaded,package.rdma-core=44.*"));
   const auto goals = phase->goals(cluster, Subject(kNode), {});
   EXPECT_EQ(goals[1].needs.back().str(), "gpu001/enrolled");
-  EXPECT_THAT(goals[1].after, ElementsAre(lifecycle::Stage::Firmware));
+  EXPECT_THAT(goals[1].after, ElementsAre(lifecycle::Stage::Firmware, lifecycle::Stage::Raid));
   EXPECT_EQ(goals[2].disruption, lifecycle::Disruption::Wipe);
   EXPECT_TRUE(phase->goals(cluster, Subject::cluster(), {}).empty());
 }
