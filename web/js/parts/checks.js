@@ -50,7 +50,7 @@ export function rawLines(value) {
 function One({ node, answer, check, open }) {
   const values = Object.entries(answer.values || {});
   const raw = rawLines(answer.evidence);
-  return html`<details class="check" open=${open || answer.status !== "pass"} data-check=${answer.id}>
+  return html`<details class="answered" open=${open || answer.status !== "pass"} data-check=${answer.id}>
     <summary><${State} state=${answer.status} tone=${checkTone(answer.status)} /><span class="what"><b class="mono">${answer.id}</b> ${answer.text}</span></summary>
     <div class="inside"><${Terms} rows=${[["looks at", check?.what], ["observed", answer.text], ["expected by", check?.expected_from], ["took", answer.seconds !== undefined && answer.seconds > 0 && `${answer.seconds.toFixed(1)} s`],
       ["what to do", answer.status !== "pass" && check?.what_to_do && html`<b>${check.what_to_do}</b>`]]} />
