@@ -3,6 +3,7 @@
 #include "api/answers.h"
 #include "api/schema.h"
 #include "bmc/health_watch.h"
+#include "bmc/machine_power.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/pools.h"
 #include "inventory/model/profile.h"

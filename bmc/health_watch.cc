@@ -2,9 +2,9 @@
 #include "bmc/health_watch.h"
 
 #include "base/async/deadline.h"
-#include "base/json_input.h"
 #include "base/json_output.h"
 #include "bmc/arbiter.h"
+#include "bmc/machine_power.h"
 #include "bmc/redfish/event_stream.h"
 #include "bmc/sel_cursor.h"
 #include "inventory/model/cluster.h"
@@ -39,7 +39,6 @@ constexpr auto kOpenGap =
 constexpr auto kNoStreamAgain = 6h;  ///< to one that offers none; an update may bring it
 constexpr std::size_t kNamed = 4;    ///< symptoms in a fact's value; all are in its evidence
 constexpr std::string_view kOk = "ok";
-constexpr double kMostWatts = 1e6;  ///< of a machine; more is no reading
 
 using Readings = std::vector<SensorReading>;
 
@@ -329,7 +328,7 @@ class Watch final : public HealthWatch {
     }
     json evidence;
     if (!rows.empty()) evidence["symptoms"] = std::move(rows);
-    if (power) evidence["power"] = {{"watts", power->watts}, {"of", power->of}};
+    if (power) evidence["power"] = toJson(*power);
     if (!evidence.empty()) fact.evidence = jsonText(evidence);
     return fact;
   }
@@ -366,38 +365,6 @@ std::vector<BmcSymptom> symptomsOf(const std::vector<SensorReading>& readings) {
     else if (reading.health == "Warning")
       out.push_back({"bmc.sensor-warning", reading.name, words});
   }
-  return out;
-}
-
-std::optional<MachinePower> machinePowerOf(const std::vector<SensorReading>& readings) {
-  MachinePower all, greatest;
-  std::size_t supplies = 0;
-  for (const auto& reading : readings) {
-    if (reading.stale || reading.unit != "W" || !(reading.value > 0) || reading.value > kMostWatts)
-      continue;
-    if (reading.kind == "PowerSupply") {
-      all.watts += reading.value;
-      ++supplies;
-    } else if (reading.kind == "Power" && reading.value > greatest.watts) {
-      greatest = {reading.value, reading.name};
-    }
-  }
-  all.of = fmt::format("{} power supplies", supplies);
-  // Supplies that say nothing would be missing from the sum.
-  if (all.watts >= greatest.watts && supplies > 0) return all;
-  if (greatest.watts > 0) return greatest;
-  return std::nullopt;
-}
-
-std::optional<MachinePower> machinePowerIn(std::string_view evidence) {
-  const auto held = jsonOrNone(evidence, kKeptJson);
-  const auto power = held.is_object() ? held.find("power") : held.end();
-  if (!held.is_object() || power == held.end() || !power->is_object()) return std::nullopt;
-  const auto watts = power->find("watts"), of = power->find("of");
-  if (watts == power->end() || !watts->is_number()) return std::nullopt;
-  MachinePower out{watts->get<double>(), ""};
-  if (of != power->end() && of->is_string()) out.of = of->get<std::string>();
-  if (!(out.watts > 0) || out.watts > kMostWatts) return std::nullopt;
   return out;
 }
 

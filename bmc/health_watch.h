@@ -5,19 +5,12 @@
 // look: BMCs are slow, so they are read beside, each in its turn, and observe() answers what was
 // read last.
 //
-// The fact's evidence also holds what the machine draws: {"power": {"watts", "of"}}.
-//
 // Store value bmc.log.NODE: where the event log was read to, and what of weight was new since
 // (JSON).
 #pragma once
 
 #include "bmc/bmc.h"
 #include "lifecycle/model/phase.h"
-
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace muster::bmc {
 
@@ -37,18 +30,6 @@ struct BmcSymptom {
 };
 /// Of the readings alone. Pure.
 std::vector<BmcSymptom> symptomsOf(const std::vector<SensorReading>& readings);
-
-/// What a machine draws.
-struct MachinePower {
-  double watts = 0;
-  std::string of;  ///< what was read: "4 power supplies", or the name of the reading
-};
-/// The greater of the sum of what its power supplies take in and the greatest other power that is
-/// read: a machine draws no less than a part of it. Stale readings do not count.
-/// nullopt: its BMC reads none. Pure. Source: DSP2046 Power, PowerSupplyMetrics, Sensor
-std::optional<MachinePower> machinePowerOf(const std::vector<SensorReading>& readings);
-/// From the evidence of a fact of kBmcHealthFacet.
-std::optional<MachinePower> machinePowerIn(std::string_view evidence);
 
 /// What a symptom asks for.
 struct SymptomResponse {

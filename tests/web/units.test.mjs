@@ -2,6 +2,7 @@
 // Parts of the page that need no browser.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { answersOf, indented, rawLines, verdictOf, verdictTone } from "../../web/js/answers.js";
 import { lineOf, ticks } from "../../web/js/chart.js";
 import { fold, matcher } from "../../web/js/hostlist.js";
 import { age, digest, duration } from "../../web/js/format.js";
@@ -73,4 +74,25 @@ test("a measurement that is missing leaves a gap in its line", () => {
   const y = (value) => 100 - value;
   assert.equal(lineOf([1, 2, undefined, 4, NaN, 5, 6], [0, 10, 20, 30, 40, 50, 60], y), "M0.0 99.0L10.0 98.0M30.0 96.0M50.0 95.0L60.0 94.0");
   assert.equal(lineOf([], [], y), "");
+});
+
+test("the answers of a gate: what did not pass comes first, and no answer is no pass", () => {
+  const results = [{ id: "b", status: "pass" }, { id: "a", status: "no-data" }, { id: "c", status: "fail" }, { status: "pass" }, null];
+  assert.deepEqual(answersOf(JSON.stringify({ results })).map((each) => each.id), ["c", "a", "b"]);
+  assert.deepEqual(answersOf({ results }).map((each) => each.id), ["c", "a", "b"]);
+  for (const none of ["", undefined, null, "no JSON", "{}", [], { results: [] }, { results: "x" }]) assert.equal(answersOf(none), null);
+  assert.deepEqual(["pass:c0ffee", "fail:c0ffee", "failed", "pending", ""].map((value) => verdictTone(verdictOf(value))), ["ok", "bad", "bad", "wait", "bad"]);
+});
+
+test("evidence stands as it was written, a member a line", () => {
+  const text = String.raw`{"seed":18446744073709551615,"words":["a, b: {\"c\"}\\",1.50],"none":{},"empty":[ ],"on":true}`;
+  const shown = indented(text);
+  assert.ok(shown.includes('"seed": 18446744073709551615'), shown); // a number of JavaScript ends at 2^53
+  assert.ok(shown.includes("1.50"));
+  assert.deepEqual(JSON.parse(shown), JSON.parse(text));
+  assert.equal(shown, indented(shown));
+  assert.equal(shown.split("\n").length, 10);
+  assert.equal(rawLines("[   12.5] NVRM: Xid"), "[   12.5] NVRM: Xid");
+  assert.equal(rawLines('{"cut off'), '{"cut off');
+  assert.equal(rawLines(undefined), "");
 });

@@ -52,8 +52,8 @@ describe("a report of the real agent", () => {
     await page.focus(".big-table .rows");
     await page.keyboard.press("ArrowDown"); // what failed is first
     await page.keyboard.press("Enter");
-    await page.waitForSelector("#gate .check");
-    assert.equal(await page.locator("#gate .check").count(), answers.size);
+    await page.waitForSelector("#gate .answered");
+    assert.equal(await page.locator("#gate .answered").count(), answers.size);
     for (const [name, each] of answers) {
       const check = page.locator(`[data-check="${name}"]`);
       assert.equal((await check.locator("summary .state").textContent()).trim(), each.status);
@@ -119,7 +119,7 @@ describe("a report of the real agent", () => {
       for (const [name, at] of Object.entries(pages)) {
         const window = await open(site, { token: viewer, width, height, scheme, at });
         await goTo(window.page, at);
-        await window.page.waitForSelector(name === "validation" ? ".alarms tbody tr" : "#gate .check");
+        await window.page.waitForSelector(name === "validation" ? ".alarms tbody tr" : "#gate .answered");
         if (shots) {
           fs.mkdirSync(shots, { recursive: true });
           await window.page.screenshot({ path: path.join(shots, `${name}-${kind}.png`) });

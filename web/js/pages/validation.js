@@ -13,7 +13,8 @@ import { BigTable } from "../parts/table.js";
 import { OrderButton } from "../parts/orders.js";
 import { RunOrders } from "../parts/plan.js";
 import { aboutRun, runTone } from "../parts/run_words.js";
-import { GateChecks, verdictTone } from "../parts/checks.js";
+import { verdictTone } from "../answers.js";
+import { GateChecks } from "../parts/checks.js";
 import { Choice } from "./nodes.js";
 import { Group, grouped } from "./now.js";
 

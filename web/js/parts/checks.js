@@ -6,51 +6,20 @@ import { useResource } from "../resource.js";
 import { progress } from "../site.js";
 import { link, route, setQuery } from "../router.js";
 import { number } from "../format.js";
+import { answersOf, checkTone, rawLines, verdictOf, verdictTone } from "../answers.js";
 import { Age, Empty, Later, Loaded, State, Terms } from "./basics.js";
 
-/** @typedef {{id: string, status: string, text: string, values: Record<string, number | null>,
- *   evidence?: string, seconds?: number}} Answered */
+/** @typedef {import("../answers.js").Answered} Answered */
 /** @typedef {{id: string, what: string, units: string, expected_from: string, what_to_do: string}} Check */
 /** @typedef {{facet: string, value: string, source: string, observed_at: string, evidence?: any}} Fact */
 
 const plots = () => import("./plots.js").then((part) => part.Measurements);
 
-/** No answer is no pass: everything but a pass is bad. @param {string} status */
-export const checkTone = (status) => (status === "pass" ? "ok" : status === "fail" ? "bad" : "warn");
-/** "pass:SCOPE" says "pass". @param {string} value */
-export const verdictOf = (value) => value.replace(/:.*$/, "");
-/** @param {string} verdict */
-export const verdictTone = (verdict) => (verdict === "pass" ? "ok" : verdict === "pending" ? "wait" : "bad");
-
-/** The answers in a fact of a gate; null: it holds none. Those that did not pass come first.
- * @param {any} evidence text or JSON @returns {Answered[] | null} */
-export function answersOf(evidence) {
-  const held = parsed(evidence);
-  if (!Array.isArray(held?.results)) return null;
-  const weight = (/** @type {Answered} */ each) => (each.status === "fail" ? 0 : each.status === "pass" ? 2 : 1);
-  const answers = held.results.filter((/** @type {any} */ each) => each && typeof each.id === "string");
-  return answers.length === 0 ? null : answers.sort((/** @type {Answered} */ a, /** @type {Answered} */ b) => weight(a) - weight(b) || (a.id < b.id ? -1 : 1));
-}
-
-/** @param {any} value */
-function parsed(value) {
-  if (typeof value !== "string") return value;
-  try { return JSON.parse(value); } catch { return undefined; }
-}
-
-/** Evidence as lines: text as it is, JSON member by member. @param {any} value */
-export function rawLines(value) {
-  const held = parsed(value);
-  if (held === undefined) return String(value || "");
-  if (held === null || held === "") return "";
-  return typeof held === "object" ? JSON.stringify(held, null, 2) : String(held);
-}
-
 /** @param {{node: import("../types.js").Node | {node: string}, answer: Answered, check?: Check, open: boolean}} p */
 function One({ node, answer, check, open }) {
   const values = Object.entries(answer.values || {});
   const raw = rawLines(answer.evidence);
-  return html`<details class="check" open=${open || answer.status !== "pass"} data-check=${answer.id}>
+  return html`<details class="answered" open=${open || answer.status !== "pass"} data-check=${answer.id}>
     <summary><${State} state=${answer.status} tone=${checkTone(answer.status)} /><span class="what"><b class="mono">${answer.id}</b> ${answer.text}</span></summary>
     <div class="inside"><${Terms} rows=${[["looks at", check?.what], ["observed", answer.text], ["expected by", check?.expected_from], ["took", answer.seconds !== undefined && answer.seconds > 0 && `${answer.seconds.toFixed(1)} s`],
       ["what to do", answer.status !== "pass" && check?.what_to_do && html`<b>${check.what_to_do}</b>`]]} />
