@@ -94,6 +94,7 @@ class WatchedDevice final : public Device {
     return device_.identity();
   }
   std::vector<Dtype> dtypes() const override { return device_.dtypes(); }
+  bool isByName(Dtype dtype) const override { return device_.isByName(dtype); }
   int preferredN(Dtype dtype) const override { return device_.preferredN(dtype); }
   Result<std::unique_ptr<GemmWork>> prepareGemm(const GemmPlan& plan) override {
     const auto pending = notebook_.note("preparing matrices");

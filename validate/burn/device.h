@@ -174,6 +174,8 @@ class Device {
   virtual ~Device() = default;
   virtual Identity identity() const = 0;
   virtual std::vector<Dtype> dtypes() const = 0;
+  /// Burnt only where it is asked for by name: what has no floor and has not met a device.
+  virtual bool isByName(Dtype dtype) const { return rowOf(dtype).sparse; }
   /// The size at which this device reaches its rate.
   virtual int preferredN(Dtype dtype) const = 0;
   virtual Result<std::unique_ptr<GemmWork>> prepareGemm(const GemmPlan& plan) = 0;

@@ -228,7 +228,7 @@ std::vector<Stage> productStages(Dtype dtype, std::chrono::milliseconds each) {
 std::vector<Stage> usualStages(const Device& device, std::chrono::milliseconds each) {
   std::vector<Stage> stages;
   for (const auto dtype : device.dtypes())
-    if (!rowOf(dtype).sparse)
+    if (!device.isByName(dtype))
       for (auto& stage : productStages(dtype, each)) stages.push_back(stage);
   for (const auto kind : {StageKind::Memory, StageKind::Copy, StageKind::Units})
     stages.push_back({kind, Dtype::Fp32, Operands::Integer, each});

@@ -51,7 +51,7 @@ Report burn(const Devices& devices, const Options& options);
 
 /// Products of one number format with both kinds of operands; whole numbers have no random ones.
 std::vector<Stage> productStages(Dtype dtype, std::chrono::milliseconds each);
-/// Products of every number format of the device but sparse ones, then memory, copies, units, and
+/// Products of every number format of the device but those by name, then memory, copies, units, and
 /// caches where the device can tell them apart.
 /// `each`: duration of one stage.
 std::vector<Stage> usualStages(const Device& device, std::chrono::milliseconds each);

@@ -52,8 +52,9 @@ void declare(CLI::App& app, Words& words) {
   app.add_option("--stage", words.stages,
                  "gemm, memory, copy, units, caches, power; default: all but power")
       ->delimiter(',');
-  app.add_option("--dtype", words.dtypes,
-                 "number formats of products; default: all of the device but sparse ones")
+  app.add_option(
+         "--dtype", words.dtypes,
+         "number formats of products; default: all of the device but sparse ones, and mxfp8 on AMD")
       ->delimiter(',');
   app.add_option("--seconds", words.seconds, "of each stage")
       ->capture_default_str()
@@ -126,7 +127,7 @@ Result<std::vector<Stage>> stagesOf(const Words& words, const Device& device) {
   auto known = usualStages(device, each);
   const auto has = device.dtypes();
   for (const auto dtype : dtypes)  // by name only: their rate is information
-    if (rowOf(dtype).sparse && std::find(has.begin(), has.end(), dtype) != has.end())
+    if (device.isByName(dtype) && std::find(has.begin(), has.end(), dtype) != has.end())
       for (auto& stage : productStages(dtype, each)) known.push_back(stage);
   for (const auto& stage : known) {
     const bool asked = words.stages.empty() ||

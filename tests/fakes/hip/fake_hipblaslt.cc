@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <vector>
 
 extern "C" int hipGetDevice(int* device);
@@ -24,6 +25,8 @@ struct Handle {
 struct Desc {
   int compute, scale;
   std::int32_t transpose_a = 111, transpose_b = 111;
+  std::uint32_t mode_a = 0, mode_b = 0;  // 2: a scale for 32 values along k
+  const std::uint8_t *scales_a = nullptr, *scales_b = nullptr;
 };
 struct Layout {
   int type;
@@ -131,6 +134,21 @@ std::vector<double> linesOf(const Layout& layout, const void* from, bool transpo
   return lines;
 }
 
+/// hipblaslt.h: "a dedicated scaling factor stored as an 8-bit R_8F_UE8M0 value for each 32-element
+/// block in the innermost dimension"; the innermost of a column-major operand of k rows is k.
+void scale(std::vector<double>& lines, std::uint64_t n, const std::uint8_t* scales) {
+  for (std::uint64_t line = 0; line < n; ++line)
+    for (std::uint64_t k = 0; k < n; ++k)
+      lines[line * n + k] = std::ldexp(lines[line * n + k], scales[(line * n + k) / 32] - 127);
+}
+
+/// OCP's FP8 with scales, k innermost in both, on CDNA 4 alone.
+bool canScale(const Desc& how, const Layout& left, const Layout& right) {
+  return fakeHip().architecture.starts_with("gfx950") && how.mode_a == 2 && how.mode_b == 2 &&
+         how.scales_a && how.scales_b && how.transpose_a == 112 && how.transpose_b == 111 &&
+         left.type == 28 && right.type == 28 && left.rows % 32 == 0;
+}
+
 }  // namespace
 
 extern "C" {
@@ -147,10 +165,13 @@ int hipblasLtMatmulDescCreate(void** desc, int compute, int scale) {
 }
 int hipblasLtMatmulDescDestroy(void* desc) { return drop<Desc>(desc); }
 int hipblasLtMatmulDescSetAttribute(void* desc, int what, const void* value, std::size_t bytes) {
-  if (bytes != 4 || what > 1) return kInvalidValue;
   auto& mine = *static_cast<Desc*>(desc);
-  std::memcpy(what == 0 ? &mine.transpose_a : &mine.transpose_b, value, bytes);
-  return kOk;
+  const std::map<int, std::pair<void*, std::size_t>> known{
+      {0, {&mine.transpose_a, 4}}, {1, {&mine.transpose_b, 4}}, {5, {&mine.scales_a, 8}},
+      {6, {&mine.scales_b, 8}},    {31, {&mine.mode_a, 4}},     {32, {&mine.mode_b, 4}}};
+  const auto found = known.find(what);
+  if (found == known.end() || found->second.second != bytes) return kInvalidValue;
+  return std::memcpy(found->second.first, value, bytes), kOk;
 }
 int hipblasLtMatrixLayoutCreate(void** layout, int type, std::uint64_t rows, std::uint64_t columns,
                                 std::int64_t leading) {
@@ -190,8 +211,12 @@ int hipblasLtMatmul(void* handle, void* desc, const void*, const void* a, void* 
     if (!multiplies(fakeHip().architecture, layout->type)) return kNotSupported;
   const int which = fakeHip().last_algorithm = static_cast<const Algorithm*>(algorithm)->data[0];
   const auto n = out.rows;
-  const auto rows = linesOf(left, a, how.transpose_a == 112),
-             columns = linesOf(right, b, how.transpose_b != 112);
+  auto rows = linesOf(left, a, how.transpose_a == 112),
+       columns = linesOf(right, b, how.transpose_b != 112);
+  if (how.mode_a || how.mode_b) {
+    if (!canScale(how, left, right)) return kNotSupported;
+    scale(rows, n, how.scales_a), scale(columns, n, how.scales_b);
+  }
   for (std::uint64_t j = 0; j < n; ++j)
     for (std::uint64_t i = 0; i < n; ++i) {
       double sum = 0;

@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace muster::collective {
 namespace {
 
@@ -270,6 +272,77 @@ TEST(DcgmTable, readsThatOfDcgm4) {
   warned.insert(warned.begin() + 11, {"Warning", "GPU 1: persistence mode is disab"});
   warned.insert(warned.begin() + 12, {"", "led"});
   EXPECT_THAT(joined(wrongOf(table(warned), 2, 2)), HasSubstr("is disabled"));
+}
+
+/// NVIDIA/DCGM issue 253 (4.2.3 on L40S by kubectl exec, 4.4.1 on eight B200 by srun): a child of
+/// the PCIe test died, every GPU stands there as passed, and the test as a whole failed.
+TEST(DcgmTable, aTestThatFailedAsAWholeIsNoPassOfItsGpus) {
+  for (const bool warned_first : {true, false}) {
+    std::vector<std::pair<std::string, std::string>> rows{
+        {"Metadata", ""},
+        {"DCGM Version", "4.4.1"},
+        {"Driver Version Detected", "570.172.08"},
+        {"GPU Device IDs Detected", "2901, 2901, 2901, 2901, 2901, 2901, 2901, 2901"},
+        {"Deployment", ""}};
+    for (const std::string name : {"software", "memory", "pcie"}) {
+      rows.emplace_back(name, name == "pcie" ? "Fail" : "Pass");
+      const auto warn = [&] {
+        rows.insert(rows.end(), {{"Warning", "There was an internal error during the test:"},
+                                 {"", "'A child process (152) exited with non-zero s"},
+                                 {"", "tatus 1' Check DCGM and system logs."}});
+      };
+      if (name == "pcie" && warned_first) warn();
+      for (int gpu = 0; gpu < 8; ++gpu) rows.emplace_back("", fmt::format("GPU{}: Pass", gpu));
+      if (name == "pcie" && !warned_first) warn();
+    }
+    const auto wrong =
+        joined(wrongOf("Executing in Pod nvidia-dcgm-abcde on Host 10.0.7.9\n" + table(rows), 2));
+    EXPECT_THAT(wrong, HasSubstr("pcie on the node: failed"));
+    EXPECT_THAT(wrong, HasSubstr("exited with non-zero status 1"));
+    auto open_end = table(rows);  // as the first of the two was pasted
+    open_end.erase(open_end.rfind("+-"));
+    EXPECT_FALSE(wrongOf(open_end, 2).empty());
+  }
+}
+
+/// DCGM 4.4.2 of a GPU that it has no parameters for: everything but level 1 is skipped, exit 0.
+TEST(DcgmTable, aLevelOfWhichEverythingWasSkippedProvesNothing) {
+  std::vector<std::pair<std::string, std::string>> rows{{"Metadata", ""},
+                                                        {"DCGM Version", "4.4.2"},
+                                                        {"Driver Version Detected", "580.95.05"},
+                                                        {"GPU Device IDs Detected", "2e12"},
+                                                        {"Deployment", ""},
+                                                        {"software", "Pass"},
+                                                        {"", "GPU0: Pass"},
+                                                        {"Hardware", ""}};
+  for (const char* name : {"memory", "diagnostic", "nvbandwidth", "pcie", "memory_bandwidth",
+                           "targeted_stress", "targeted_power"}) {
+    rows.emplace_back(name, "Skip");
+    rows.emplace_back("", "GPU0: Skip");
+  }
+  const auto wrong = joined(wrongOf(table(rows), 3, 1));
+  for (const char* name : {"memory", "diagnostic", "pcie", "targeted_power"})
+    EXPECT_THAT(wrong, HasSubstr(name));
+}
+
+/// The JSON of a GB10 under DCGM 4.2.3 (exit 226): a finding at the GPU, a word at the test.
+TEST(Dcgm, aFindingComesWithWhatTheTestAsAWholeSays) {
+  auto report = dcgm4(1, {"software"});
+  auto& test = testAt(report, 0);
+  test["results"][0]["status"] = "Fail";
+  test["results"][0]["warnings"] =
+      json::array({{{"error_category", 8},
+                    {"error_id", 29},
+                    {"error_severity", 5},
+                    {"warning", "Persistence Mode: Persistence mode for GPU 0 is disabled."}}});
+  test["test_summary"] = {{"info", json::array({"SRAM Threshold checking was skipped."})},
+                          {"status", "Fail"}};
+  report["entity_groups"][0]["entities"][0]["serial_num"] = "<<<NOT_SUPPORTED>>>";
+  const auto read = parseDcgmDiag(report.dump());
+  ASSERT_TRUE(read) << read.error().str();
+  EXPECT_TRUE(std::ranges::any_of(read->findings,
+                                  [](const auto& finding) { return finding.error_id == 29; }));
+  EXPECT_THAT(joined(wrongOf(report.dump(), 1, 1)), HasSubstr("is disabled"));
 }
 
 TEST(DcgmTable, readsThatOfDcgm3) {

@@ -17,6 +17,7 @@ struct GpuFacts {
   std::uint64_t last_cache_bytes = 0;  ///< L2
   std::optional<int> memory_node;      ///< of the host, that is near
   std::vector<Dtype> dtypes;           ///< that its matrix units multiply
+  std::vector<Dtype> by_name;          ///< of these: only where they are asked for
   Float8 float8 = Float8::Ocp;
   std::string library;  ///< that multiplies, with its version
 };
@@ -26,6 +27,7 @@ class Backend : public Runtime {
   virtual Result<GpuFacts> facts(int device) const = 0;
   virtual Telemetry sample(int device) = 0;
   virtual Kernels& kernels() = 0;
+  virtual ScaleLayout scaleLayout() const { return ScaleLayout::Tiles; }
   /// Errors: Internal (the library knows no such product)
   virtual Result<std::unique_ptr<Product>> prepareProduct(int device, Dtype dtype, int n) const = 0;
 };

@@ -52,10 +52,17 @@ struct OperandRule {
   }
 };
 
-/// Scales lie in tiles of 128 rows by 4 blocks, row r of a tile at 16 bytes times r % 32, plus 4
-/// times r / 32. Source: cuBLAS, "1D Block Scaling Factors Layout"
-MUSTER_HD inline std::uint64_t scalePlace(std::uint64_t row, std::uint64_t block,
-                                          std::uint64_t blocks_a_row) {
+/// How a library wants the scales of an operand.
+enum class ScaleLayout : std::uint8_t {
+  Tiles,  ///< cuBLAS: tiles of 128 rows by 4 blocks
+  Rows    ///< hipBLASLt: one row's after the other's, along k
+};
+
+/// A row r of a tile lies at 16 bytes times r % 32, plus 4 times r / 32. Source: cuBLAS, "1D Block
+/// Scaling Factors Layout"; hipblaslt.h, HIPBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0
+MUSTER_HD inline std::uint64_t scalePlace(ScaleLayout layout, std::uint64_t row,
+                                          std::uint64_t block, std::uint64_t blocks_a_row) {
+  if (layout == ScaleLayout::Rows) return row * blocks_a_row + block;
   const std::uint64_t tile = row / 128 * (blocks_a_row / 4) + block / 4;
   return tile * 512 + row % 32 * 16 + row % 128 / 32 * 4 + block % 4;
 }

@@ -50,6 +50,10 @@ class GpuDevice final : public Device {
   }
 
   std::vector<Dtype> dtypes() const override { return facts_.dtypes; }
+  bool isByName(Dtype dtype) const override {
+    return Device::isByName(dtype) ||
+           std::ranges::find(facts_.by_name, dtype) != facts_.by_name.end();
+  }
   /// The larger, the less a check of n² values weighs against n³ products.
   int preferredN(Dtype dtype) const override {
     return std::min(rowOf(dtype).max_n, dtype == Dtype::Fp64 || dtype == Dtype::Tf32 ||

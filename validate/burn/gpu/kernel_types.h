@@ -61,6 +61,7 @@ struct Output {
 struct ScaleRule {
   OperandRule operand;
   ScaleEncoding encoding;
+  ScaleLayout layout;
   int n;
   MUSTER_HD std::uint64_t blocksPerRow() const {
     return static_cast<std::uint64_t>(n / operand.scale_block);
@@ -72,7 +73,7 @@ struct ScaleRule {
                        operand.exponent(number * static_cast<std::uint64_t>(operand.scale_block)));
   }
   MUSTER_HD std::uint64_t place(std::uint64_t number) const {
-    return scalePlace(number / blocksPerRow(), number % blocksPerRow(), blocksPerRow());
+    return scalePlace(layout, number / blocksPerRow(), number % blocksPerRow(), blocksPerRow());
   }
 };
 /// A product of n × n whose A is sparse: kept values, and their places in words of eight groups,

@@ -29,7 +29,7 @@ class Operand {
 
  private:
   Backend* backend_ = nullptr;
-  ScaleRule scaleRule() const { return {rule_, scale_encoding_, n_}; }
+  ScaleRule scaleRule() const { return {rule_, scale_encoding_, backend_->scaleLayout(), n_}; }
 
   Result<void> fillPlaces(StreamHandle stream);
   std::uint64_t placeWords() const { return values_ / (2 * kGroupsPerWord); }

@@ -127,7 +127,10 @@ enum class DataType : int {
 /// hipblasComputeType_t
 enum class Compute : int { Float = 2, Tf32 = 6, Double = 7, Int32 = 9 };
 inline constexpr int kTransposed = 112, kNotTransposed = 111;   ///< hipblasOperation_t
-inline constexpr int kDescTransposeA = 0, kDescTransposeB = 1;  ///< of a MatmulDesc
+inline constexpr int kDescTransposeA = 0, kDescTransposeB = 1,  ///< of a MatmulDesc
+    kDescScalesOfA = 5, kDescScalesOfB = 6, kDescScaleModeOfA = 31, kDescScaleModeOfB = 32;
+inline constexpr std::uint32_t kScaleOf32 = 2;        ///< a scale of E8M0 for 32 values along k
+inline constexpr int kHipBlasLtWithScales = 100'000;  ///< 1.0, of ROCm 7
 inline constexpr int kPreferenceMaxWorkspaceBytes = 1;
 inline constexpr int kOldestHipBlasLt =
     800;  ///< 0.8, of ROCm 6.2: major·100,000 + minor·100 + patch

@@ -20,13 +20,13 @@ namespace {
 /// CDNA 3's alone.
 struct ArchitectureRow {
   std::string_view name;
-  bool tf32, fp8;
+  bool tf32, fp8, mx;
   gpu::Float8 float8;
 };
 constexpr std::array kArchitectures{
-    ArchitectureRow{"gfx90a", false, false, gpu::Float8::Fnuz},  // MI210, MI250
-    ArchitectureRow{"gfx942", true, true, gpu::Float8::Fnuz},    // MI300, MI325
-    ArchitectureRow{"gfx950", false, true, gpu::Float8::Ocp},    // MI350, MI355
+    ArchitectureRow{"gfx90a", false, false, false, gpu::Float8::Fnuz},  // MI210, MI250
+    ArchitectureRow{"gfx942", true, true, false, gpu::Float8::Fnuz},    // MI300, MI325
+    ArchitectureRow{"gfx950", false, true, true, gpu::Float8::Ocp},     // MI350, MI355
 };
 
 /// What is kept of one GPU.
@@ -72,6 +72,8 @@ class HipBackend final : public HipCalls<gpu::Backend> {
     facts.dtypes = {Dtype::Bf16, Dtype::Fp16, Dtype::Fp32, Dtype::Int8, Dtype::Fp64};
     if (row.tf32) facts.dtypes.push_back(Dtype::Tf32);
     if (row.fp8) facts.dtypes.insert(facts.dtypes.end(), {Dtype::Fp8, Dtype::Fp8E5m2});
+    if (row.mx && version >= kHipBlasLtWithScales)
+      facts.dtypes.push_back(Dtype::Mxfp8), facts.by_name = {Dtype::Mxfp8};
     facts.memory_node = gpu::memoryNodeOf(devices_, pci);
     facts.float8 = row.float8;
     facts.library = "hipBLASLt " + versionText(version);
@@ -84,6 +86,7 @@ class HipBackend final : public HipCalls<gpu::Backend> {
   }
 
   gpu::Kernels& kernels() override { return kernels_; }
+  gpu::ScaleLayout scaleLayout() const override { return gpu::ScaleLayout::Rows; }
 
   Result<std::unique_ptr<gpu::Product>> prepareProduct(int device, Dtype dtype,
                                                        int n) const override {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/burn/hip/hipblaslt_product.h"
 
+#include "validate/burn/device.h"
+
 #include <array>
 #include <functional>
 #include <vector>
@@ -77,19 +79,24 @@ class HipBlasLtProduct final : public gpu::Product {
     TRY_OK(blas_.ok(blas_.matmulDescCreate(&desc, types.compute, types.scale),
                     "hipblasLtMatmulDescCreate"));
     desc_ = ended(desc, blas_.matmulDescDestroy);
-    TRY_OK(transpose(kDescTransposeA, kTransposed));
-    TRY_OK(transpose(kDescTransposeB, kNotTransposed));
+    TRY_OK(set(kDescTransposeA, static_cast<std::int32_t>(kTransposed)));
+    TRY_OK(set(kDescTransposeB, static_cast<std::int32_t>(kNotTransposed)));
     TRY_OK(lay(a_, types.a, n));
     TRY_OK(lay(b_, types.b, n));
     TRY_OK(lay(output_, types.output, n));
+    if (rowOf(dtype_).scale_block) return {};  // what is offered follows from the scales
     return ask();
   }
 
   int algorithms() const override { return static_cast<int>(offered_.size()); }
   void use(int algorithm) override { algorithm_ = static_cast<std::size_t>(algorithm); }
 
-  Result<void> setScales(const void*, const void*) override {
-    return fail(ErrorCode::Internal, "this back end multiplies no format with scales");
+  Result<void> setScales(const void* a, const void* b) override {
+    TRY_OK(set(kDescScaleModeOfA, kScaleOf32));
+    TRY_OK(set(kDescScaleModeOfB, kScaleOf32));
+    TRY_OK(set(kDescScalesOfA, a));
+    TRY_OK(set(kDescScalesOfB, b));
+    return ask();
   }
 
   Result<void> run(const void* a, const void* b, void* c, gpu::StreamHandle stream) override {
@@ -109,8 +116,10 @@ class HipBlasLtProduct final : public gpu::Product {
   }
 
  private:
-  Result<void> transpose(int which, std::int32_t how) {
-    return blas_.ok(blas_.matmulDescSetAttribute(desc_.get(), which, &how, sizeof how),
+  template <class T>
+  Result<void> set(int which, T value) {
+    return blas_.ok(blas_.matmulDescSetAttribute(desc_.get(), which,
+                                                 static_cast<const void*>(&value), sizeof value),
                     "hipblasLtMatmulDescSetAttribute");
   }
 

@@ -197,7 +197,7 @@ std::vector<std::uint8_t> inTiles(const std::vector<std::uint8_t>& plain, std::s
 TEST(KernelBodies, scalesLieInTilesAndMultiplyTheirBlocks) {
   for (const auto& [encoding, block] :
        {std::pair{ScaleEncoding::E8m0, 32}, std::pair{ScaleEncoding::E4m3, 16}}) {
-    const ScaleRule rule{{true, 1, 4, 31, block, 0}, encoding, kN};
+    const ScaleRule rule{{true, 1, 4, 31, block, 0}, encoding, ScaleLayout::Tiles, kN};
     std::vector<std::uint8_t> plain(rule.count()), seen(rule.count());
     for (std::uint64_t i = 0; i < rule.count(); ++i) plain[i] = rule.at(i);
     onHost(2, kThreads, [&] { fillScalesBody(rule, seen.data()); });
@@ -209,6 +209,14 @@ TEST(KernelBodies, scalesLieInTilesAndMultiplyTheirBlocks) {
     onHost(2, kThreads, [&] { countWrongScalesBody(rule, seen.data(), &wrong); });
     EXPECT_EQ(wrong, 1u);
   }
+}
+
+TEST(KernelBodies, scalesOfHipBlasLtLieRowByRow) {
+  const ScaleRule rule{{true, 1, 4, 31, 32, 0}, ScaleEncoding::E8m0, ScaleLayout::Rows, kN};
+  std::vector<std::uint8_t> plain(rule.count()), seen(rule.count());
+  for (std::uint64_t i = 0; i < rule.count(); ++i) plain[i] = rule.at(i);
+  onHost(2, kThreads, [&] { fillScalesBody(rule, seen.data()); });
+  EXPECT_EQ(seen, plain);
 }
 
 /// Element times scale, decoded by the definitions, is what goldens and sums are made of.

@@ -7,6 +7,7 @@
 #include "tests/fakes/hip/fake_hip.h"
 #include "tests/paths.h"
 #include "tests/run_async.h"
+#include "tests/validate/burn/gpu/tiny_options.h"
 #include "validate/burn/backends.h"
 #include "validate/burn/hip/amd_board.h"
 #include "validate/burn/self_test.h"
@@ -15,6 +16,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -65,18 +67,11 @@ class HipBackEnd : public Hip {
     EXPECT_EQ(fakeHip().taken, 0u) << "memory that was not given back";
     EXPECT_EQ(fakeHip().handles, 0) << "handles that were not given back";
   }
-  static Options tiny() {
-    Options options;
-    options.n = kTile;
-    options.memory_bytes = 1 << 20;
-    options.copy_bytes = 1 << 20;
-    return options;
-  }
   Devices devices_;
 };
 
 TEST_F(HipBackEnd, everyStageOfAGoodGpuPasses) {
-  auto options = tiny();
+  auto options = tinyOptions();
   options.stages = usualStages(*devices_.front(), {});
   const auto report = burn(devices_, options);
   EXPECT_EQ(report.outcome(), Outcome::Pass) << toText(report);
@@ -95,7 +90,7 @@ TEST_F(HipBackEnd, catchesEveryKindOfFault) {
 }
 
 TEST_F(HipBackEnd, bitsAreComparedByOneAlgorithmAndRatesAreMeasuredByTheFastest) {
-  auto options = tiny();
+  auto options = tinyOptions();
   options.stages = {{StageKind::Gemm, Dtype::Bf16, Operands::Random, {}}};
   std::set<std::string> references;
   for (const int slow : {1, 2}) {
@@ -115,7 +110,7 @@ TEST_F(HipBackEnd, bitsAreComparedByOneAlgorithmAndRatesAreMeasuredByTheFastest)
 }
 
 TEST_F(HipBackEnd, aFindingSaysThatTheUnitIsTheOneThatChecked) {
-  auto options = tiny();
+  auto options = tinyOptions();
   options.stages = {{StageKind::Gemm, Dtype::Bf16, Operands::Integer, {}}};
   devices_.front()->inject(Fault{FaultKind::OutputBit, 0, 30});
   const auto report = burn(devices_, options);
@@ -124,7 +119,7 @@ TEST_F(HipBackEnd, aFindingSaysThatTheUnitIsTheOneThatChecked) {
 }
 
 TEST_F(HipBackEnd, cachesNameTheirUnitAndTheLastOneIsHalfFilled) {
-  auto options = tiny();
+  auto options = tinyOptions();
   options.stages = {{StageKind::Caches, Dtype::Fp32, Operands::Integer, {}}};
   const auto good = burn(devices_, options).devices.front().stages.front();
   EXPECT_EQ(good.outcome, Outcome::Pass) << testing::PrintToString(good.findings);
@@ -143,7 +138,7 @@ TEST_F(HipBackEnd, cachesNameTheirUnitAndTheLastOneIsHalfFilled) {
 
 TEST_F(HipBackEnd, aFormatWithoutAnAlgorithmIsAnError) {
   fakeHip().no_algorithm = true;
-  auto options = tiny();
+  auto options = tinyOptions();
   options.stages = {{StageKind::Gemm, Dtype::Bf16, Operands::Integer, {}}};
   const auto report = burn(devices_, options);
   EXPECT_EQ(report.outcome(), Outcome::Error);
@@ -236,6 +231,59 @@ TEST_F(Hip, fp8IsOfTheArchitecturesOwnKind) {
     const auto report = burn(*devices, options);
     EXPECT_EQ(report.outcome(), Outcome::Pass) << architecture << '\n' << toText(report);
   }
+}
+
+/// CDNA 4, whose kernels a clang of 20 and later compiles.
+class Cdna4 : public Hip {
+ protected:
+  void SetUp() override {
+    const auto files = hip::burnCodeObjects();
+    if (std::ranges::none_of(files, [](const auto& file) { return file.name == "gfx950"; }))
+      GTEST_SKIP() << "no clang here compiles kernels for gfx950: clang-20 or later, with its lld";
+    fakeHip().architecture = "gfx950:sramecc+:xnack-";
+  }
+  static Options mxfp8() {
+    Options options;
+    options.n = 2 * kTile;
+    for (const auto operands : {Operands::Integer, Operands::Random})
+      options.stages.push_back({StageKind::Gemm, Dtype::Mxfp8, operands, {}});
+    return options;
+  }
+};
+
+TEST_F(Cdna4, multipliesFp8WithAScaleForEachBlock) {
+  auto devices = hip::openHip();
+  ASSERT_TRUE(devices) << devices.error().str();
+  const auto report = burn(*devices, mxfp8());
+  EXPECT_EQ(report.outcome(), Outcome::Pass) << toText(report);
+  EXPECT_EQ(report.devices.front().stages.size(), 2u);
+  EXPECT_GT(fakeHip().products, 0);
+  for (const auto& stage : usualStages(*devices->front(), {}))
+    EXPECT_NE(stage.dtype, Dtype::Mxfp8) << "only where it is asked for by name";
+}
+
+/// `muster-burn --self-test --every-bit` has every bit of it, in minutes by this back end.
+TEST_F(Cdna4, catchesFaultsInValuesAndScales) {
+  auto devices = hip::openHip();
+  ASSERT_TRUE(devices) << devices.error().str();
+  auto options = mxfp8();
+  options.stages.pop_back();
+  for (const auto& fault : {Fault{FaultKind::ScaleBit, 9, 0}, Fault{FaultKind::ScaleBit, 9, 7},
+                            Fault{FaultKind::InputBit, 77, 0}, Fault{FaultKind::InputBit, 77, 7},
+                            Fault{FaultKind::NotANumber, 0, 0}}) {
+    devices->front()->inject(fault);
+    const auto report = burn(*devices, options);
+    EXPECT_EQ(report.outcome(), Outcome::Fail)
+        << static_cast<int>(fault.kind) << " bit " << fault.bit << ": " << toText(report);
+  }
+}
+
+TEST_F(Cdna4, anOlderLibraryHasNoScales) {
+  fakeHip().blas_version = 1'200;  // 0.12, of ROCm 6.4
+  auto devices = hip::openHip();
+  ASSERT_TRUE(devices) << devices.error().str();
+  const auto formats = devices->front()->dtypes();
+  EXPECT_EQ(std::ranges::find(formats, Dtype::Mxfp8), formats.end());
 }
 
 TEST_F(Hip, saysWhatIsMissing) {
