@@ -140,7 +140,8 @@ void lookAtSpace(const std::string& what, const fs::path& folder, std::uintmax_t
   const auto free = freeAt(fs::absolute(folder));
   if (free && *free >= needed)
     return ok(out, what, fmt::format("{} GiB are free at {}", *free >> 30, folder.string()));
-  out.push_back({what, Warning,
+  // With a tenth of it the next image or the next day's journal does not fit.
+  out.push_back({what, free && *free < needed / 10 ? Bad : Warning,
                  free ? fmt::format("{} MiB are free at {}, {} GiB are wanted", *free >> 20,
                                     folder.string(), needed >> 30)
                       : fmt::format("{} cannot be looked at", folder.string()),

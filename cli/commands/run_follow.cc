@@ -14,6 +14,7 @@
 
 #include <csignal>
 #include <iostream>
+#include <type_traits>
 
 #include <unistd.h>
 
@@ -26,6 +27,9 @@ using lifecycle::RunState;
 constexpr std::chrono::milliseconds kPoll{300};
 constexpr std::size_t kEventsAtOnce = 2'000;
 constexpr std::chrono::seconds kNobodyBegins{30};
+/// How long a server that has gone is waited for: a restart, or a host that takes over.
+constexpr std::chrono::seconds kServerReturns{120};
+constexpr std::chrono::seconds kServerAsked{1};
 
 volatile std::sig_atomic_t interrupted = 0;
 
@@ -45,7 +49,7 @@ class Follower {
   Result<Run> toItsEnd() {
     const auto began = std::chrono::steady_clock::now();
     for (;;) {
-      TRY(part, site_.followRun(id_, after_, kEventsAtOnce));
+      TRY(part, looked([&] { return site_.followRun(id_, after_, kEventsAtOnce); }));
       TRY_OK(showPlan(part.run));
       for (const auto& event : part.events) progress_.onEvent(event);
       const bool is_behind = part.next != after_ && !part.events.empty();
@@ -65,10 +69,29 @@ class Follower {
   }
 
  private:
+  /// A look at the site; where nobody answers, again and again until somebody is back. Runs outlive
+  /// who carries them out, so following one does, too.
+  template <class Look>
+  std::invoke_result_t<Look> looked(const Look& look) {
+    const auto began = std::chrono::steady_clock::now();
+    for (bool is_told = false;;) {
+      auto seen = look();
+      if (seen || !seen.error().canRetry() || interrupted != 0 ||
+          std::chrono::steady_clock::now() - began > kServerReturns)
+        return seen;
+      if (!is_told)
+        progress_.onNotice(
+            fmt::format("muster: {}; run {} is kept, and the server is asked again for {} s",
+                        seen.error().str(), id_, kServerReturns.count()));
+      is_told = true;
+      if (!waitWhileRead(kServerAsked)) return seen;
+    }
+  }
+
   Result<void> showPlan(const Run& run) {
     if (!run.impact || run.plan_hash == shown_) return {};
     shown_ = run.plan_hash;
-    auto kept = site_.planOfRun(id_);
+    auto kept = looked([&] { return site_.planOfRun(id_); });
     if (!kept && kept.error().code() != ErrorCode::Corrupt) return std::unexpected(kept.error());
     const bool is_it = kept && *kept && (*kept)->hash() == run.plan_hash;
     progress_.onImpact(is_it ? **kept : lifecycle::Plan(), *run.impact);
@@ -131,12 +154,18 @@ int followRun(const app::Options& options, app::SiteClient& site, const std::str
   Follower follower(site, id, progress, asked_here);
   const auto run = follower.toItsEnd();
   progress.finish();
-  if (!run) return report(run.error());
-  if (!isEnd(run->state)) {
+  const auto how_to_go_on = [&](std::string_view what) {
     std::cerr << fmt::format(
-        "\nmuster: run {} goes on without this terminal\n  follow it: muster run follow {}\n  "
-        "cancel it: muster run cancel {}\n",
-        id, id, id);
+        "\nmuster: run {0} {1}\n  follow it: muster run follow {0}\n  cancel it: muster run "
+        "cancel {0}\n",
+        id, what);
+  };
+  if (!run) {
+    if (run.error().canRetry()) how_to_go_on("is kept, and goes on once somebody serves the site");
+    return report(run.error());
+  }
+  if (!isEnd(run->state)) {
+    how_to_go_on("goes on without this terminal");
     return kWorkLeft;
   }
   if (options.json)

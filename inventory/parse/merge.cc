@@ -2,6 +2,7 @@
 #include "inventory/parse/merge.h"
 
 #include "base/io/regular_file.h"
+#include "base/utf8.h"
 #include "inventory/parse/foreign_file.h"
 #include "inventory/parse/paths.h"
 #include "inventory/parse/suggest.h"
@@ -110,7 +111,8 @@ class Includes {
     // A file that is something else is not quoted: it may hold a secret.
     Diagnostics own;
     auto part = parseYaml(text, shown, own);
-    if (!hasKeyOf(*clusterSpec(), part, text)) {
+    // Nothing of UTF-16 is quoted: that its form is wrong is all that is told.
+    if (wideEncodingOf(text).empty() && !hasKeyOf(*clusterSpec(), part, text)) {
       reader_.error(where, fmt::format("{} is no part of an inventory", shorten(where.text)),
                     "it holds sections, as profiles: {…}");
       return;

@@ -230,7 +230,11 @@ Result<AuditArchive> archiveAudit(Store& store, WallTime before, const fs::path&
                                         : writeArchive(store, report.ends, before, file);
   if (!made || made->end == report.ends.archived)
     return made;  // the latter: an earlier try has finished
-  TRY_OK(store.dropArchived(made->last_sequence, made->end));
+  if (auto dropped = store.dropArchived(made->last_sequence, made->end); !dropped)
+    return std::unexpected(std::move(dropped).error().within(
+        fmt::format("{} is whole, but its {} entries are still in the store, too; give the same "
+                    "command again once this is mended",
+                    file.string(), made->entries)));
   return made;
 }
 

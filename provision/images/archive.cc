@@ -224,7 +224,7 @@ Result<ArchiveReader> ArchiveReader::open(const fs::path& file, Kind kind) {
   kind == Kind::Tar ? archive_read_support_format_tar(handle)
                     : archive_read_support_format_raw(handle);
   if (archive_read_open_filename(handle, file.c_str(), kBlockBytes) != ARCHIVE_OK)
-    return reader.broken(ErrorCode::NotFound);
+    return reader.broken(fs::exists(file, missing) ? ErrorCode::InvalidInput : ErrorCode::NotFound);
   return reader;
 }
 

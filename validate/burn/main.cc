@@ -12,8 +12,10 @@
 
 #include <unistd.h>
 
+#include <charconv>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <new>
 
 namespace {
@@ -24,6 +26,7 @@ using namespace muster::burn;
 enum Exit { kPassed = 0, kNotPassed = 1, kWrongWords = 2, kUntrusted = 3, kUnwritten = 4 };
 
 constexpr const char* kProgram = "muster-burn";
+constexpr int kMostN = 16'384;  ///< a format may allow less
 
 struct Words {
   std::string backend = "cpu", json;
@@ -43,6 +46,30 @@ CLI::Validator numberWithin(double least, double most) {
             return fmt::format("expected a number from {} to {}, not {}", least, most, text);
           },
           fmt::format("FLOAT in [{} - {}]", least, most)};
+}
+
+/// CLI's own reading takes what is too large, or below zero, for another number.
+CLI::Validator wholeNumber() {
+  return {[](const std::string& text) {
+            std::uint64_t value = 0;
+            const auto [end, error] =
+                std::from_chars(text.data(), text.data() + text.size(), value);
+            if (error == std::errc() && end == text.data() + text.size()) return std::string();
+            return fmt::format("expected a whole number from 0 to {}, not {}",
+                               std::numeric_limits<std::uint64_t>::max(), text);
+          },
+          "UINT"};
+}
+
+/// Of a whole number of tiles; 0: the device's own choice.
+CLI::Validator sizeOfProducts() {
+  return {[](const std::string& text) {
+            int n = 0;
+            if (CLI::detail::lexical_cast(text, n) && n >= 0 && n <= kMostN && n % kTile == 0)
+              return std::string();
+            return fmt::format("expected a multiple of {} up to {}, not {}", kTile, kMostN, text);
+          },
+          fmt::format("INT, a multiple of {}", kTile)};
 }
 
 void declare(CLI::App& app, Words& words) {
@@ -67,11 +94,13 @@ void declare(CLI::App& app, Words& words) {
       ->capture_default_str()
       ->check(numberWithin(1, 3600));
   app.add_option("--n", words.options.n, "size of products; default: where the device is fastest")
-      ->check(CLI::Range(0, 16384));
+      ->check(sizeOfProducts());
   app.add_option("--memory-percent", words.options.memory_percent, "of the free memory")
       ->capture_default_str()
       ->check(CLI::Range(1, 95));
-  app.add_option("--seed", words.options.seed, "repeats a run exactly")->capture_default_str();
+  app.add_option("--seed", words.options.seed, "repeats a run exactly")
+      ->capture_default_str()
+      ->check(wholeNumber());
   app.add_option("--min", words.floors, "VALUE=NUMBER: less, or no such value, is no pass")
       ->delimiter(',');
   app.add_option("--min-power-share", words.options.min_power_share,
@@ -85,9 +114,14 @@ void declare(CLI::App& app, Words& words) {
   app.add_option("--threads", words.threads, "cpu: at most so many cores")
       ->check(CLI::Range(0, 4096));
   app.add_option("--json", words.json, "write the report to FILE; '-': standard output");
-  app.add_flag("--self-test", words.self_test,
-               "inject every kind of fault, each bit, and see that it is caught");
   app.add_flag("--no-canary", words.no_canary, "leave out the short self-test before the run");
+  // It tests all that the device has: a word that it leaves aside would look as if it were heard.
+  auto* self_test = app.add_flag("--self-test", words.self_test,
+                                 "inject every kind of fault, each bit, and see that it is caught");
+  for (const char* of_a_run :
+       {"--stage", "--dtype", "--seconds", "--hold-seconds", "--n", "--seed", "--memory-percent",
+        "--min", "--min-power-share", "--require", "--json", "--no-canary"})
+    self_test->excludes(of_a_run);
 }
 
 std::optional<StageKind> kindOf(const std::string& name) {
@@ -159,7 +193,8 @@ Result<std::map<std::string, double>> floorsOf(const Words& words) {
     } catch (const std::exception&) {
       used = 0;
     }
-    if (at == std::string::npos || used != text.size() - at - 1 || !(value > 0) || !(value < 1e300))
+    if (at == std::string::npos || at == 0 || used != text.size() - at - 1 || !(value > 0) ||
+        !(value < 1e300))
       return fail(ErrorCode::InvalidInput,
                   fmt::format("--min {}: expected VALUE=NUMBER with a number above zero", text));
     floors[text.substr(0, at)] = value;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands beside a server, as the real programs: who answers them, also for users who may read
 // neither the state folder nor a secret.
+#include "base/io/files.h"
 #include "base/json_input.h"
 #include "tests/cli/muster_folder.h"
 
@@ -18,6 +19,7 @@
 #include <csignal>
 #include <cstring>
 #include <future>
+#include <thread>
 
 namespace muster::cli {
 namespace {
@@ -39,6 +41,7 @@ class ServerClients : public ::testing::Test {
                                     "--access", (folder_ / "access.conf").string()});
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
+    std::filesystem::remove(folder_ / "notify");  // of a start before
     const io::Fd notify(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     std::strncpy(address.sun_path, (folder_ / "notify").c_str(), sizeof address.sun_path - 1);
     ASSERT_EQ(::bind(notify.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
@@ -313,6 +316,35 @@ TEST_F(ServerClients, workIsHandedToTheServerThatIsNamed) {
     EXPECT_EQ(shown["asked_by"]["way"], "unix") << "the server knows who asks";
   }
   EXPECT_FALSE(std::filesystem::exists(folder_ / "state/monitor.lock"));
+}
+
+/// A run outlives who carries it out, and so does following it.
+TEST_F(ServerClients, followingOutlivesAServerThatIsKilled) {
+  start();
+  auto followed = command({"--server", socket().string(), "apply", "--yes", "--nodes", "gpu001"});
+  const auto said = folder_ / "followed.err";
+  auto words = followed.args;
+  words.insert(words.begin(),
+               {"-c", R"("$0" "$@" 2>")" + said.string() + R"(")", followed.program});
+  followed.program = "/bin/sh";
+  followed.args = words;
+  auto ended = std::async(std::launch::async, [&] { return *io::runBlocking(followed); });
+  const auto text = [&] { return io::readFile(said).value_or(""); };
+  const auto until = [&](const std::string& part) {
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (text().find(part) == std::string::npos && std::chrono::steady_clock::now() < limit)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return text().find(part) != std::string::npos;
+  };
+  ASSERT_TRUE(until("kept until somebody carries runs out")) << text();
+  kill();
+  ASSERT_TRUE(until("is asked again")) << text();
+  start();
+  const auto listed = jsonOrNone(muster({"--json", "run", "list", "--open"}).out, kServerJson);
+  ASSERT_EQ(listed.size(), 1U);
+  const std::string id = listed[0].value("id", "");
+  EXPECT_EQ(muster({"run", "cancel", id}).code, kOk);
+  EXPECT_THAT(ended.get().out, HasSubstr("run " + id + " is cancelled")) << text();
 }
 
 /// A server that only answers carries nothing out: the command does it here, as without one.

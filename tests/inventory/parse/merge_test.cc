@@ -98,6 +98,8 @@ TEST_F(MergeTest, circlesAndFilesElsewhereAreRefused) {
   write("list.yaml", "[1, 2]\n");
   EXPECT_THAT(lines(loadYaml(including("list.yaml"))),
               Contains(HasSubstr("is no part of an inventory")));
+  write("wide.yaml", std::string("\xFF\xFEp\0o\0", 6));
+  EXPECT_THAT(lines(loadYaml(including("wide.yaml"))), Contains(HasSubstr("the file is UTF-16")));
   write("secret.yaml", "hunter2: [\n");
   const auto foreign = lines(loadYaml(including("secret.yaml")));
   EXPECT_THAT(foreign, Contains(HasSubstr("secret.yaml is no part of an inventory")));

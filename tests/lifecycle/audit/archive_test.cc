@@ -17,6 +17,7 @@ namespace muster::lifecycle {
 namespace {
 
 using std::chrono::hours;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -171,6 +172,19 @@ TEST_F(AuditArchiveTest, killedBetweenTheFileAndTheStoreItGoesOnWithTheSameComma
     EXPECT_THAT(verifyAudit(*store_, "")->problems, IsEmpty());
   }
   EXPECT_EQ(readArchive(folder_ / "b.jsonl")->after, readArchive(folder_ / "a.jsonl")->end);
+}
+
+TEST_F(AuditArchiveTest, aFullStoreIsToldWithWhatTheFileHas) {
+  const auto before = verifyAudit(*store_, "")->entries;
+  test::CrashStore full(*store_, test::CrashStore::kNever, false);
+  full.full_from = 0;
+  const auto refused = archiveAudit(full, kBegin + hours(4), folder_ / "log.jsonl");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().str(), AllOf(HasSubstr("log.jsonl is whole"),
+                                           HasSubstr("its 3 entries are still in the store")));
+  EXPECT_EQ(verifyAudit(*store_, "")->entries, before);
+  EXPECT_TRUE(archiveAudit(*store_, kBegin + hours(4), folder_ / "log.jsonl"));
+  EXPECT_EQ(verifyAudit(*store_, "")->entries, before - 3);
 }
 
 TEST_F(AuditArchiveTest, anotherFileIsNeverWrittenOver) {

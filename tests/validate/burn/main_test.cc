@@ -33,10 +33,34 @@ TEST(BurnProgram, aNumberThatIsNoneIsRefusedWithItsOption) {
     }
 }
 
-TEST(BurnProgram, aReportThatCannotBeWrittenIsNeitherPassedNorFailed) {
+TEST(BurnProgram, whatItWouldReadAsSomethingElseIsRefused) {
   for (const std::string words :
-       {"--stage units", "--stage units --json -", "--self-test", "--help"}) {
-    const auto full = burnBy("exec \"$1\" --threads 1 --no-canary " + words + " >/dev/full");
+       {"--seed=-1", "--seed=18446744073709551616", "--seed=0x10", "--n 64", "--n 1", "--n 16512",
+        "--n -128", "--min =1", "--min a=1,=2"}) {
+    const auto ended =
+        burnBy("exec \"$1\" --threads 1 --no-canary --stage units --seconds 0 " + words);
+    EXPECT_EQ(ended.code, kWrongWords) << words << ": " << ended.out << ended.err;
+    EXPECT_THAT(ended.err + ended.out, HasSubstr(words.substr(0, 5))) << words;
+  }
+  const auto most = burnBy(
+      "exec \"$1\" --threads 1 --no-canary --stage units --seconds 0 --n 128 "
+      "--seed=18446744073709551615");
+  EXPECT_EQ(most.code, 0) << most.err;
+}
+
+TEST(BurnProgram, aSelfTestTakesNoWordThatItWouldNotHear) {
+  for (const std::string words : {"--dtype bf16", "--stage foo", "--seconds 1", "--json -",
+                                  "--min a=1", "--seed 7", "--no-canary"}) {
+    const auto ended = burnBy("exec \"$1\" --threads 1 --self-test " + words);
+    EXPECT_EQ(ended.code, kWrongWords) << words << ": " << ended.out << ended.err;
+    EXPECT_THAT(ended.out, Not(HasSubstr("caught"))) << words;
+  }
+}
+
+TEST(BurnProgram, aReportThatCannotBeWrittenIsNeitherPassedNorFailed) {
+  for (const std::string words : {"--no-canary --stage units", "--no-canary --stage units --json -",
+                                  "--self-test", "--help"}) {
+    const auto full = burnBy("exec \"$1\" --threads 1 " + words + " >/dev/full");
     EXPECT_EQ(full.code, kUnwritten) << words << ": " << full.err;
     EXPECT_THAT(full.err, HasSubstr("not all of the output could be written")) << words;
   }
