@@ -37,15 +37,19 @@ Problem wrong(const Field& field, std::string_view why) {
   return {400, "invalid-input", fmt::format("\"{}\" {}", field.name, why), adviceOn(field)};
 }
 
-bool hasControls(std::string_view text) {
-  return std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+/// `lines`: of a text that has several, as a file has them.
+bool hasControls(std::string_view text, bool lines = false) {
+  return std::ranges::any_of(text, [lines](unsigned char c) {
+    const bool is_of_lines = lines && (c == '\n' || c == '\r' || c == '\t');
+    return !is_of_lines && (c < 0x20 || c == 0x7f);
+  });
 }
 
 std::expected<void, Problem> checkText(const Field& field, const std::string& text) {
   const auto most = field.name == "reason" ? kMaxReasonBytes : kMaxTextBytes;
   if (text.size() > most)
     return std::unexpected(wrong(field, fmt::format("is longer than {} bytes", most)));
-  if (hasControls(text))
+  if (hasControls(text, field.name == "change"))
     return std::unexpected(wrong(field, "holds line breaks or control characters"));
   if (field.required && text.find_first_not_of(' ') == std::string::npos)
     return std::unexpected(wrong(field, "is empty"));

@@ -52,6 +52,7 @@ class ServerKills : public ::testing::Test {
  protected:
   void SetUp() override {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root for a network namespace";
+    if (!std::getenv("MUSTER_CRASH_KILLS")) GTEST_SKIP() << "on request: MUSTER_CRASH_KILLS=8";
     home_ = io::Fd(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
     if (::unshare(CLONE_NEWNET) != 0) GTEST_SKIP() << "network namespaces cannot be made here";
     // On loopback nobody is a neighbour: the kernel is told of each node's MAC, on a device of its
@@ -273,12 +274,12 @@ class RolloutKills : public ServerKills {
   static bool isFirmware(int number) { return number % 3 == 0; }
   std::string changeOf(int number) {
     const std::string policy =
-        "rollout: {canary: {nodes: 1}, waves: [100], regression: {on_inconclusive: continue}}\n";
+        ", rollout: {canary: {nodes: 1}, waves: [100], regression: {on_inconclusive: continue}}}";
     if (!isFirmware(number))
       return fmt::format(
-                 "drivers: {{rdma-{0}: {{packages: [rdma-core={0}.0], verify: "
-                 "{{package.rdma-core: \"{0}.*\"}}}}}}\nprofiles: {{sim: {{drivers: "
-                 "[rdma-{0}]}}}}\n",
+                 "{{drivers: {{rdma-{0}: {{packages: [rdma-core={0}.0], verify: "
+                 "{{package.rdma-core: \"{0}.*\"}}}}}}, profiles: {{sim: {{drivers: "
+                 "[rdma-{0}]}}}}",
                  44 + number) +
              policy;
     const auto version = fmt::format("1.{}.0", number);
@@ -286,8 +287,9 @@ class RolloutKills : public ServerKills {
     const auto file = fmt::format("bios-{}.fw", number);
     EXPECT_TRUE(io::writeFileAtomic(folder_ / file, image));
     return fmt::format(
-               "firmware: {{f{}: {{components: {{BIOS: {{version: {}, file: {}, sha256: {}}}}}}}}}"
-               "\nprofiles: {{sim: {{firmware: f{}}}}}\n",
+               "{{firmware: {{f{}: {{components: {{BIOS: {{version: {}, file: {}, sha256: "
+               "{}}}}}}}}}"
+               ", profiles: {{sim: {{firmware: f{}}}}}",
                number, version, (folder_ / file).string(), io::sha256Hex(image), number) +
            policy;
   }
