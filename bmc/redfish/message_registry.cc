@@ -62,6 +62,8 @@ FailureMessages failureMessagesOf(const Json& body) {
     if (text.empty() && !id.empty() && out.unresolved.size() < kMaxMessages)
       out.unresolved.push_back({id, textsAt(*message, "MessageArgs")});
   }
+  // A Job of iDRAC has one text, and no list.
+  if (all.empty()) append(out.words.text, textAt(body, "Message"));
   out.words.text = shown(std::move(out.words.text));
   out.words.resolution = shown(std::move(out.words.resolution));
   return out;
