@@ -7,6 +7,11 @@ const kRoot = "/api/v1";
 /** Who is asking; null until the server has said so.
  * @type {import("@preact/signals").Signal<import("./types.js").Me | null>} */
 export const me = signal(null);
+/** Whether one sees the whole site, and not a part of it. */
+export function seesSite() {
+  const scope = me.value?.scope;
+  return !!me.value && !scope?.pools?.length && !scope?.racks?.length && !scope?.nodes;
+}
 /** Set where the server knows nobody: the page shows the log-in form. */
 export const loggedOut = signal(false);
 /** Grows with each order that succeeded: what is shown is read again. */

@@ -5,7 +5,7 @@ import { html } from "../html.js";
 import { useResource } from "../resource.js";
 import { needNodes, nodes, nodesByRack } from "../site.js";
 import { link, route, setQuery } from "../router.js";
-import { get, me } from "../api.js";
+import { get, seesSite } from "../api.js";
 import { number } from "../format.js";
 import { fold } from "../hostlist.js";
 import { kToneOrder, kToneWords, toneOf } from "../states.js";
@@ -73,7 +73,7 @@ function Elevation({ rack }) {
       return html`<li key=${unit} value=${unit}><span class="unit">${unit}</span>${node ? html`<a href=${link(["nodes", node.node])} data-tone=${toneOf(node.state)}><i class="mark" aria-hidden="true"></i><b>${node.node}</b><span>${node.state}</span>${node.findings > 0 && html`<small>${number(node.findings)} findings</small>`}</a>` : html`<span class="free"></span>`}</li>`;
     })}</ol>` : html`<p class="dim">The inventory names no units for this rack.</p><ul class="elevation">${list.map((node) => html`<li key=${node.node}><a href=${link(["nodes", node.node])} data-tone=${toneOf(node.state)}><i class="mark" aria-hidden="true"></i><b>${node.node}</b><span>${node.state}</span></a></li>`)}</ul>`}<//>
     <div><${Panel} title="States"><${Loaded} resource=${group}>${mine && html`<${Counts} states=${mine.states} query=${{ rack }} />`}<//><//>
-    ${list.length > 0 && !me.value?.scope && html`<${Panel} title="Power"><${Power} rack=${rack} /><//>`}
+    ${list.length > 0 && seesSite() && html`<${Panel} title="Power"><${Power} rack=${rack} /><//>`}
     <${Panel} title="Not in use"><ul class="plain">${[...list].filter((node) => toneOf(node.state) !== "ok").sort((a, b) => kToneOrder.indexOf(toneOf(a.state)) - kToneOrder.indexOf(toneOf(b.state))).map((node) => html`<li class="line" key=${node.node}><${State} state=${node.state} /><span class="what"><${NodeLink} name=${node.node} /></span><span class="dim">${unitOf(node) ? `unit ${unitOf(node)}` : ""}</span></li>`)}</ul><//></div></div>`}`;
 }
 

@@ -2,7 +2,7 @@
 // Validation: runs of gates, each with what every gate has said of every node, down to the evidence
 // of a check; and what stands out among all measurements.
 import { html } from "../html.js";
-import { me, pathOf } from "../api.js";
+import { pathOf, seesSite } from "../api.js";
 import { useResource } from "../resource.js";
 import { nodeOf, needNodes, progress } from "../site.js";
 import { go, link, route, setQuery } from "../router.js";
@@ -117,5 +117,5 @@ export default function Validation({ path }) {
   return html`<${Heading} title="Validation"><span class="dim">${number(items.length)}</span><span class="grow"></span><${OrderButton} order=${askForValidation()}>Validate…<//><//>
     <${Panel} title="Runs of gates"><${Loaded} resource=${list}>${items.length === 0 ? html`<${Empty}>Nobody has asked for one. Gates also run by themselves before a node joins its pool: its page shows their answers.<//>` : html`<${Lines} runs=${items} to="validation" />`}<//><//>
     ${others.length > 0 && html`<${Panel} title="Isolations" side=${html`<a href=${link(["fabric"])}>measured pairs</a>`}><${Lines} runs=${others} to="runs" /><//>`}
-    ${!me.value?.scope && html`<${Measured} />`}`;
+    ${seesSite() && html`<${Measured} />`}`;
 }
