@@ -52,13 +52,28 @@ bool isTrue(const json& from, const char* key) {
   return value != from.end() && (*value == json(true) || *value == json("true"));
 }
 
+/// The program lists the first GPU of each of its processes, of which each has as many as `config`
+/// says.
 std::vector<std::string> devicesOf(const json& root) {
+  constexpr std::uint64_t kMostGpus = 1024;
+  const auto config = root.value("config", json());
+  const auto count = [&config](const char* key) {
+    const auto found = config.is_object() ? config.find(key) : config.end();
+    return found != config.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 1;
+  };
+  const auto threads = std::min(count("nthreads"), kMostGpus);
+  const auto gpus = std::min(count("ngpus"), kMostGpus) * threads;
+  const auto& list = config.is_object() && config.contains("devices") ? config : root;
   std::vector<std::string> devices;
-  for (const auto& each : root.value("devices", json::array()))
-    if (each.is_object())
-      devices.push_back(textOf(each, "hostname") + " " + textOf(each, "device_hex"));
+  for (const auto& each : list.value("devices", json::array()))
+    for (std::uint64_t i = 0; each.is_object() && i < std::min(gpus, kMostGpus); ++i)
+      devices.push_back(textOf(each, "hostname") + " " + textOf(each, "device_hex") +
+                        (i ? "+" + std::to_string(i) : ""));
   return devices;
 }
+
+/// A run without a failure lists one error that is empty.
+bool isError(const json& error) { return !error.is_null() && error != json(""); }
 
 /// The program's path is the first word of its command line.
 std::string programOf(const json& root) {
@@ -92,7 +107,8 @@ Result<NcclTest> readJson(const json& root, std::string_view program) {
   test.program = programOf(root), test.devices = devicesOf(root);
   if (test.program.empty()) test.program = program;
   const auto errors = root.find("errors");
-  if (errors != root.end() && !errors->empty() && !errors->is_null())
+  if (errors != root.end() &&
+      (errors->is_array() ? std::ranges::any_of(*errors, isError) : isError(*errors)))
     return corrupt("it failed: " + jsonText(*errors).substr(0, 200));
   if (!root.contains("results") || !root["results"].is_array() || root["results"].empty())
     return corrupt("there are no results");

@@ -94,18 +94,22 @@ json ncclJson() {
           {"average_bus_bandwidth", {{"bandwidth", 462.41}, {"okay", true}}}};
 }
 
-/// As 2.17 to 2.20 write it (src/util.cu): truth as text, what was not checked as null, the program
-/// in its command line, NaN as text.
+/// As 2.17 to 2.20 write it (src/util.cu; 2.19.6 was seen to): truth as text, what was not checked
+/// as null, the program in its command line, NaN as text, of each process its first GPU, and one
+/// error that is empty.
 json ncclJson219() {
   auto out = ncclJson();
-  out["version"] = 1;
+  out["version"] = 3;
   out["args"] = {"/opt/nccl-tests/build/alltoall_perf", "-b", "8"};
-  out["devices"] = json::array();
-  for (int gpu = 0; gpu < 8; ++gpu)
-    out["devices"].push_back({{"rank", gpu},
-                              {"hostname", "n1"},
-                              {"device", gpu},
-                              {"device_hex", "0000:" + std::to_string(10 + gpu) + ":00"}});
+  out["config"] = {{"nthreads", 2}, {"ngpus", 2}, {"devices", json::array()}};
+  for (int process = 0; process < 2; ++process)
+    out["config"]["devices"].push_back(
+        {{"rank", process * 4},
+         {"group", 0},
+         {"hostname", "n1"},
+         {"device", process * 4},
+         {"device_hex", "0000:" + std::to_string(10 + process * 4) + ":00"}});
+  out["errors"] = {""};
   out["results"][0]["in_place"]["nwrong"] = nullptr;
   out["out_of_bounds"]["okay"] = "true";
   out["average_bus_bandwidth"]["okay"] = "unchecked";
@@ -129,7 +133,7 @@ TEST(NcclTests, readsTheJsonOf219) {
   nan["results"][0]["out_of_place"]["bus_bw"] = "nan";
   EXPECT_FALSE(parseNcclTests(nan.dump()));
   auto failed = ncclJson219();
-  failed["errors"] = {"Test NCCL failure"};
+  failed["errors"] = {"", "Test NCCL failure"};
   EXPECT_NE(parseNcclTests(failed.dump()).error().str().find("NCCL failure"), std::string::npos);
   auto cpu = ncclJson219();
   cpu["results"][0]["out_of_place"]["cpu_time"] = 3.0;
@@ -137,7 +141,10 @@ TEST(NcclTests, readsTheJsonOf219) {
   auto replay = ncclJson219();
   replay["results"][0]["out_of_place"] = nullptr;
   EXPECT_FALSE(parseNcclTests(replay.dump())->checked) << "nothing was checked at all";
-  for (const char* key : {"devices", "args", "out_of_bounds", "results"}) {
+  auto one = ncclJson219();
+  one["config"]["devices"].erase(1);
+  EXPECT_EQ(parseNcclTests(one.dump())->gpus(), 4u);
+  for (const char* key : {"config", "args", "out_of_bounds", "results", "errors"}) {
     auto other = ncclJson219();
     other[key] = 7;
     EXPECT_NO_FATAL_FAILURE((void)parseNcclTests(other.dump())) << key;
