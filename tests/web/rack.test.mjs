@@ -158,7 +158,7 @@ test("a rack's power against what it may draw", async () => {
   assert.match(said, /drawn now\s*at least 46\.0 kW[^]*7 of 8 machines, the oldest reading/, "seven were read, one did not answer");
   assert.match(said, /unknown\s*gpu004/);
   await window.page.click("summary >> text=each machine");
-  assert.match(await window.page.locator(".draws tr", { hasText: "gpu003" }).textContent(), /6\.5 kW6 power supplies.*ago/);
+  assert.match(await window.page.locator(".draws tr", { hasText: "gpu003" }).textContent(), /6\.5 kW6 power supplies(\d+ \w+ ago|just now)/);
   site.change("gpu003", "health.bmc", "ok", "its BMC was read again"); // and says no power any more
   await window.page.locator(".panel:has(meter)", { hasText: "gpu[003-004]" }).waitFor({ timeout: 40_000 });
   await goTo(window.page, "#/racks/r002");
