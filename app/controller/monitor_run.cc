@@ -200,6 +200,8 @@ Result<Handover> run(const Options& options, const io::FileLock& instance, Hando
                         listener.onEvent(event);
                       },
                       std::move(lock), std::move(earlier.dnsmasq)));
+  // Orders for runs are obeyed before the first plan's run begins.
+  TRY_OK(controller->engine().signOn());
   TRY(runs, lifecycle::openRuns(options.storeUrl()));
   controller->onExit([&store = controller->store(), &clock = controller->clock(), &listener] {
     if (const auto marked = monitor::markMonitorEnded(store, clock.now()); !marked)

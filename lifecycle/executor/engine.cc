@@ -323,6 +323,11 @@ Async<ApplyReport> Engine::apply(Plan plan, Worker worker) {
   co_return report;
 }
 
+Result<void> Engine::signOn() {
+  if (*services_.runs != 0) return {};
+  return services_.store.signOn(services_.origin.holder, services_.origin.lease);
+}
+
 Async<void> Engine::holding(std::set<Subject> subjects, Worker worker,
                             std::function<Async<void>()> work) {
   using namespace asio::experimental::awaitable_operators;

@@ -170,6 +170,12 @@ class Engine {
   /// (somebody has one of them: who), and those of `work`
   Async<void> holding(std::set<Subject> subjects, Worker worker, std::function<Async<void>()> work);
 
+  /// Ends the session of this holder's earlier life, which may be a moment old: until then what it
+  /// had claimed is another's, and nothing can be written about it. Each plan's run does so when it
+  /// begins; call it where something is written about nodes before that. Does nothing while a run
+  /// goes on. Errors: of the store
+  Result<void> signOn();
+
   /// What other workers of this controller have now.
   std::set<Subject> heldByOthers(const std::string& worker) const;
 

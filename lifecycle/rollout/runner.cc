@@ -20,6 +20,7 @@ bool isUnderWay(RolloutNodeState state) {
 }  // namespace
 
 Async<void> RolloutRunner::run(RolloutDirection direction) {
+  CO_TRY_OK(course_.services.engine.signOn());
   CO_TRY_OK(course_.record.takeOver(direction));
   course_.window.emplace(domainsOf(course_.services.effective.cluster(), course_.services.leaves),
                          course_.record.rollout().policy.max_unavailable);

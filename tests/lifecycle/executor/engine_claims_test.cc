@@ -83,6 +83,19 @@ TEST_F(ClaimsTest, whatADeadControllerLeftOpenIsFinishedByAnotherAndNothingIsDon
   }
 }
 
+/// A process that was killed a moment ago still has its lease: the next one of the same holder must
+/// not wait for it.
+TEST_F(ClaimsTest, whatItsOwnEarlierLifeHeldIsFreeOnceItSignsOn) {
+  ASSERT_TRUE(other_.signOn("ctl1", std::chrono::hours(1)));
+  ASSERT_TRUE(other_.claim(node("gpu001"))->ours);
+  FakeClock clock;
+  Engine engine(rack_.cluster, rack_.phases(), store_, clock, nullptr);
+  engine.actFor({"ctl1", kRealLease, "anna", "desk", "muster server"});
+  ASSERT_TRUE(engine.signOn());
+  EXPECT_FALSE(other_.checkClaim(node("gpu001"))) << "the earlier life has nothing any more";
+  EXPECT_TRUE(store_.claim(node("gpu001"))->ours);
+}
+
 TEST_F(ClaimsTest, aControllerThatWasTakenOverStopsAndLeavesTheJournalToItsSuccessor) {
   auto take_over = [this](const Event& event) {
     if (event.kind != EventKind::ActionStarted || event.action_id != "gpu001/image") return;
