@@ -160,7 +160,7 @@ TEST_F(ApiValidations, measurementsAreHeldAgainstTheirPeers) {
   ASSERT_TRUE(store);
   std::vector<lifecycle::MeasuredSet> sets;
   const auto now = SystemClock().now();
-  for (int node = 1; node <= 16; ++node)  // fewer are not judged
+  for (int node = 1; node <= 16; ++node)  // fewer are not evaluated
     for (int run = 0; run < 20; ++run)
       sets.push_back({now - std::chrono::hours(24 * (20 - run)),
                       NodeName(fmt::format("gpu{:03}", node)),
