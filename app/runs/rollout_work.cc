@@ -34,17 +34,37 @@ std::size_t countOf(const RolloutRecord& record, std::initializer_list<RolloutNo
   return out;
 }
 
+/// Undoing begins with the first node that is taken back.
+bool hasBegun(const Run& run, const Rollout& rollout) {
+  return !run.rollout.back || rollout.direction == RolloutDirection::Back;
+}
+
+RolloutDirection directionOf(const Run& run, const Rollout& rollout) {
+  return run.rollout.back ? RolloutDirection::Back : rollout.direction;
+}
+
 }  // namespace
 
-Async<void> RolloutWork::carryOut(Run run, bool resumed) {
+Result<void> prepareRolloutToGoOn(const RunWork& work, const Run& run) {
+  TRY(listed, isListed(work.store, run.rollout.id));
+  if (!listed) return {};
+  TRY(record, RolloutRecord::open(work.store, run.rollout.id));
+  const auto& rollout = record.rollout();
+  const bool stands = rollout.isOpen() && rollout.state != RolloutState::Running;
+  if (!stands || !hasBegun(run, rollout)) return {};
+  if (rollout.accepted_by.empty()) TRY_OK(prepareResume(record, ""));
+  return record.takeOver(directionOf(run, record.rollout()));
+}
+
+Async<void> RolloutWork::carryOut(Run run) {
   record_.reset();
   saved_ = {};
-  auto gone = co_await goOn(std::move(run), resumed);
+  auto gone = co_await goOn(std::move(run));
   record_.reset();  // nothing obeys any more, however it ended
   co_return gone;
 }
 
-Async<void> RolloutWork::goOn(Run run, bool resumed) {
+Async<void> RolloutWork::goOn(Run run) {
   run_ = run;
   order_ = run.order;
   ordered_by_ = run.ordered_by;
@@ -60,16 +80,9 @@ Async<void> RolloutWork::goOn(Run run, bool resumed) {
   CO_TRY(record, RolloutRecord::open(work_.store, run.rollout.id));
   record_ = std::make_unique<RolloutRecord>(std::move(record));
   const auto& rollout = record_->rollout();
-  auto way = run.rollout.back ? RolloutDirection::Back : rollout.direction;
-  const bool has_begun = !run.rollout.back || rollout.direction == RolloutDirection::Back;
-  if (rollout.state != RolloutState::Running && has_begun) {
-    if (!resumed) co_return settle(run.id);  // its process died before the run's row knew
-    if (rollout.accepted_by.empty()) {
-      CO_TRY(goes_on, prepareResume(*record_, ""));
-      way = run.rollout.back ? RolloutDirection::Back : goes_on;
-    }
-  }
-  co_return co_await drive(run, way);
+  // Its process died before the run's row knew how it ended.
+  if (rollout.state != RolloutState::Running && hasBegun(run, rollout)) co_return settle(run.id);
+  co_return co_await drive(run, directionOf(run, rollout));
 }
 
 /// Freezes what was agreed to, and no other plan. Answers whether it is under way.

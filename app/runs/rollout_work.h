@@ -13,19 +13,21 @@
 
 namespace muster::app {
 
+/// Of a rollout that people have let go on: its record says that it is running. Idempotent.
+Result<void> prepareRolloutToGoOn(const RunWork& work, const lifecycle::Run& run);
+
 /// One rollout that is under way in this process.
 class RolloutWork final : public OrderHandler {
  public:
   RolloutWork(RunWork& work, RunRows& rows) : work_(work), rows_(rows) {}
-  /// `resumed`: people have let it begin, or go on; else an earlier process has left it.
-  Async<void> carryOut(lifecycle::Run run, bool resumed);
+  Async<void> carryOut(lifecycle::Run run);
   /// What a person has ordered: nodes under way are finished, no others are begun. Answers whether
   /// a rollout is under way that obeys.
   bool obeys(lifecycle::RunOrder order, const std::string& by) override;
   void saveProgress(const std::string& id) override;
 
  private:
-  Async<void> goOn(lifecycle::Run run, bool resumed);
+  Async<void> goOn(lifecycle::Run run);
   Async<bool> begin(lifecycle::Run run);
   Async<void> drive(lifecycle::Run run, lifecycle::RolloutDirection way);
   Result<void> settle(const std::string& id);

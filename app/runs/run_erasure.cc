@@ -170,7 +170,7 @@ class ErasureRules final : public RunKindRules {
                                          const std::set<std::string>&) const override {
     return plan.empty() ? std::optional<std::string>("") : std::nullopt;
   }
-  Async<void> carryOut(RunRounds& rounds, Run run, std::optional<Plan>, bool) const override {
+  Async<void> carryOut(RunRounds& rounds, Run run, std::optional<Plan>) const override {
     co_return co_await eraseDisks(rounds, std::move(run));
   }
   Result<std::vector<std::string>> takeBack(const RunWork& work, const Run& run) const override {

@@ -174,7 +174,7 @@ class ImageBuildRules final : public RunKindRules {
                                          const std::set<std::string>& open) const override {
     return plan.empty() && !run.begun ? "" : RunKindRules::nothingLeft(run, plan, open);
   }
-  Async<void> carryOut(RunRounds& rounds, Run run, std::optional<Plan>, bool) const override {
+  Async<void> carryOut(RunRounds& rounds, Run run, std::optional<Plan>) const override {
     co_return co_await buildForRun(rounds.work(), rounds.rows(), std::move(run));
   }
 };

@@ -202,7 +202,7 @@ class IsolationRules final : public RunKindRules {
     CO_TRY(plan, planIsolation(work, run, facts));
     co_return RunPlan{std::move(plan)};
   }
-  Async<void> carryOut(RunRounds& rounds, Run run, std::optional<Plan>, bool) const override {
+  Async<void> carryOut(RunRounds& rounds, Run run, std::optional<Plan>) const override {
     co_return co_await isolateForRun(rounds.work(), rounds.rows(), std::move(run));
   }
   /// What was tested so far is forgotten.

@@ -62,8 +62,9 @@ std::optional<std::string> RunKindRules::nothingLeft(const Run&, const Plan& pla
   return plan.empty() && open.empty() ? std::optional<std::string>("") : std::nullopt;
 }
 
-Async<void> RunKindRules::carryOut(RunRounds& rounds, Run run, std::optional<Plan> first,
-                                   bool) const {
+Result<void> RunKindRules::prepareToGoOn(const RunWork&, const Run&) const { return {}; }
+
+Async<void> RunKindRules::carryOut(RunRounds& rounds, Run run, std::optional<Plan> first) const {
   co_return co_await rounds.converge(std::move(run), std::move(first));
 }
 

@@ -91,11 +91,14 @@ class RunKindRules {
   virtual bool hasWorkToEnd() const;
   /// Whether notes about its nodes belong to its events.
   virtual bool isToldByNotes() const;
+  /// People have let it begin, or go on, and its row is about to say that it is running: what it
+  /// keeps outside its row says so first. So a process that dies between the two leaves a run that
+  /// has yet to go on, and no order is lost. Idempotent.
+  virtual Result<void> prepareToGoOn(const RunWork& work, const lifecycle::Run& run) const;
   /// Of a run that is agreed to and begun, to its end. `first`: the plan that was agreed to, where
-  /// it was made just now; `resumed`: people have let it begin, or go on; else an earlier process
-  /// has left it. May be dropped anywhere, and begun again.
+  /// it was made just now. May be dropped anywhere, and begun again.
   virtual Async<void> carryOut(RunRounds& rounds, lifecycle::Run run,
-                               std::optional<lifecycle::Plan> first, bool resumed) const;
+                               std::optional<lifecycle::Plan> first) const;
   /// Before the engine gets a plan of it. Null: nothing holds meanwhile.
   virtual Result<std::unique_ptr<ApplyScope>> prepareApply(const RunWork& work,
                                                            const lifecycle::Run& run,

@@ -100,12 +100,14 @@ class RolloutRules final : public RunKindRules {
     CO_TRY(plan, planRollout(work, run, facts));
     co_return RunPlan{std::move(plan)};
   }
-  Async<void> carryOut(RunRounds& rounds, Run run, std::optional<Plan>,
-                       bool resumed) const override {
+  Result<void> prepareToGoOn(const RunWork& work, const Run& run) const override {
+    return prepareRolloutToGoOn(work, run);
+  }
+  Async<void> carryOut(RunRounds& rounds, Run run, std::optional<Plan>) const override {
     auto made = std::make_unique<RolloutWork>(rounds.work(), rounds.rows());
     auto& rollout = *made;
     rounds.setOrderHandler(std::move(made));
-    co_return co_await rollout.carryOut(std::move(run), resumed);
+    co_return co_await rollout.carryOut(std::move(run));
   }
   Result<void> cancel(const RunWork& work, const Run& run) const override {
     return abortRollout(work, run);

@@ -39,7 +39,7 @@ Async<void> RunRounds::carryOut(Run run) {
   const auto id = run.id;
   order_handler_.reset();
   if (run.state == RunState::Running) {
-    co_return co_await goOn(std::move(run), std::nullopt, false);
+    co_return co_await goOn(std::move(run), std::nullopt);
   }
   if (run.state == RunState::Queued) {
     auto planned = co_await makePlan(work_, rows_, memory_, std::move(run));
@@ -97,14 +97,15 @@ Async<void> RunRounds::begin(Run run) {
     CO_TRY(is_open, isWindowOpen(rows_, work_.cluster, id));
     if (!is_open) co_return Result<void>();
   }
+  CO_TRY_OK(rules.prepareToGoOn(work_, run));
   CO_TRY(running, rows_.move(id, RunState::Running, RunReason::None, "", noteAgreement));
   memory_.begun.insert(id);
-  co_return co_await goOn(std::move(running), std::move(plan), true);
+  co_return co_await goOn(std::move(running), std::move(plan));
 }
 
-Async<void> RunRounds::goOn(Run run, std::optional<Plan> first, bool resumed) {
+Async<void> RunRounds::goOn(Run run, std::optional<Plan> first) {
   const auto& rules = rulesOf(run.kind);
-  co_return co_await rules.carryOut(*this, std::move(run), std::move(first), resumed);
+  co_return co_await rules.carryOut(*this, std::move(run), std::move(first));
 }
 
 Async<ApplyReport> RunRounds::apply(Run run, Plan plan) {

@@ -100,7 +100,7 @@ class RunRounds {
 
  private:
   Async<void> begin(lifecycle::Run run);
-  Async<void> goOn(lifecycle::Run run, std::optional<lifecycle::Plan> first, bool resumed);
+  Async<void> goOn(lifecycle::Run run, std::optional<lifecycle::Plan> first);
   Result<void> end(const std::string& id, lifecycle::RunState state, lifecycle::RunReason reason,
                    const std::string& text);
 

@@ -297,6 +297,35 @@ TEST(RolloutRun, isPausedBetweenNodesAndGoesOn) {
   trial.expectTheEnd();
 }
 
+/// Paused once and let go on once, whatever dies: neither word is lost, and neither is heard twice.
+class PausedRollout final : public RolloutTrial {
+ public:
+  void tick() override {
+    RolloutTrial::tick();
+    const auto state = run().state;
+    if (!is_paused_ && state == RunState::Running)
+      for (const auto& [node, machine] : rack_.machines)
+        if (machine.drained && !is_paused_)
+          is_paused_ = app::pauseRun(runs_, id_, kBen, rack_.wall.now()).has_value();
+    if (is_paused_ && !is_resumed_ && state == RunState::Paused)
+      is_resumed_ = app::resumeRun(runs_, id_, kAnna, rack_.wall.now()).has_value();
+  }
+  bool over() override {
+    return RolloutTrial::over() || (is_resumed_ && run().state == RunState::Paused);
+  }
+  void expectTheEnd() override {
+    RolloutTrial::expectTheEnd();
+    EXPECT_TRUE(is_resumed_);
+  }
+
+ private:
+  bool is_paused_ = false, is_resumed_ = false;
+};
+
+TEST(RolloutRun, hearsEachWordOnceWhateverDies) {
+  killAtEveryWrite(trials<PausedRollout>(), 100, {.every = 3});
+}
+
 /// Cancelled while it is under way, whatever dies: the waves end too, so that others may begin.
 class CancelledRollout : public RolloutTrial {
  public:
