@@ -59,7 +59,7 @@ void killAtEveryWrite(const MakeTrial& make, int at_least, Sample sample) {
   const int apart = pointsApart(sample.every);
   for (int at = 0; at < writes; at += apart)
     for (const bool lost : {true, false}) {
-      if (!suffers(at, apart, lost ? 0 : 1, 2)) continue;
+      if (!sample.both && !suffers(at, apart, lost ? 0 : 1, 2)) continue;
       const Death death{.crash_at = at, .lost = lost};
       SCOPED_TRACE(fmt::format("{} of {}", words(death), writes));
       const auto trial = make();

@@ -34,7 +34,8 @@ inline const Death kReadOnlyForMinutes{
 std::string storyOf(lifecycle::Store& store);
 
 struct Sample {
-  int every = 1;  ///< of the points: what a sample is a share of
+  int every = 1;      ///< of the points: what a sample is a share of
+  bool both = false;  ///< each write lost and kept, not in turn
   int pairs = 20;
   unsigned seed = 1;
 };

@@ -323,7 +323,7 @@ class PausedRollout final : public RolloutTrial {
 };
 
 TEST(RolloutRun, hearsEachWordOnceWhateverDies) {
-  killAtEveryWrite(trials<PausedRollout>(), 100, {.every = 3});
+  killAtEveryWrite(trials<PausedRollout>(), 150, {.every = 1, .both = true});
 }
 
 /// Cancelled while it is under way, whatever dies: the waves end too, so that others may begin.

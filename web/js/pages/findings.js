@@ -7,7 +7,7 @@ import { route, setQuery } from "../router.js";
 import { number } from "../format.js";
 import { Empty, Heading, Loaded, NodeLink, Severity, Age } from "../parts/basics.js";
 import { BigTable } from "../parts/table.js";
-import { Choice } from "./nodes.js";
+import { Choice } from "../parts/choice.js";
 import { Group, grouped } from "./now.js";
 import { link, go } from "../router.js";
 

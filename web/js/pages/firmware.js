@@ -5,7 +5,7 @@ import { useResource } from "../resource.js";
 import { link, route, setQuery } from "../router.js";
 import { number, plural } from "../format.js";
 import { Empty, Heading, Loaded, NodeLink, Panel, State } from "../parts/basics.js";
-import { Choice } from "./nodes.js";
+import { Choice } from "../parts/choice.js";
 
 /** @typedef {import("../types.js").FirmwareCell} Cell */
 const kWords = /** @type {Record<string, string>} */ ({ "as-declared": "as declared", "to-update": "to update", left: "stays", unknown: "unknown" });

@@ -8,7 +8,7 @@ import { onEvent } from "../live.js";
 import { route, setQuery } from "../router.js";
 import { number } from "../format.js";
 import { Heading, Loaded, Terms } from "../parts/basics.js";
-import { Choice } from "./nodes.js";
+import { Choice } from "../parts/choice.js";
 import { Events } from "../parts/events.js";
 
 /** @typedef {import("../types.js").Event} Event */

@@ -8,6 +8,7 @@ import { matcher, fold } from "../hostlist.js";
 import { digest, number } from "../format.js";
 import { inOrder, kToneOrder, toneOf } from "../states.js";
 import { Heading, State, Trouble } from "../parts/basics.js";
+import { Choice } from "../parts/choice.js";
 import { BigTable } from "../parts/table.js";
 import { OrderButton, putIntoQuarantine, say } from "../parts/orders.js";
 
@@ -30,13 +31,6 @@ const kColumns = [
   { key: "stale", title: "Stale", width: "minmax(70px, .8fr)", wide: true, sort: (a, b) => (a.stale?.length || 0) - (b.stale?.length || 0), cell: (n) => (n.stale?.length > 0 ? html`<${State} state=${n.stale.map((/** @type {any} */ s) => s.what).join(", ")} tone="warn" />` : html`<span class="dim">–</span>`) },
 ];
 const open = (/** @type {Node} */ node) => go(link(["nodes", node.node]));
-
-/** @param {{label: string, name: string, value: string, choices: string[]}} p */
-export function Choice({ label, name, value, choices }) {
-  const all = value && !choices.includes(value) ? [value, ...choices] : choices;
-  return html`<label class="choice"><span>${label}</span><select value=${value} onChange=${(/** @type {any} */ e) => setQuery({ [name]: e.target.value || undefined })}>
-    <option value="">all</option>${all.map((choice) => html`<option key=${choice} value=${choice}>${choice}</option>`)}</select></label>`;
-}
 
 /** @param {Node[]} list @param {(node: Node) => string | undefined} of */
 const distinct = (list, of) => [...new Set(list.map(of))].filter((word) => word && word !== "-").sort((a, b) => collator.compare(String(a), String(b)));

@@ -15,7 +15,7 @@ import { RunOrders } from "../parts/plan.js";
 import { aboutRun, runTone } from "../parts/run_words.js";
 import { verdictTone } from "../answers.js";
 import { GateChecks } from "../parts/checks.js";
-import { Choice } from "./nodes.js";
+import { Choice } from "../parts/choice.js";
 import { Group, grouped } from "./now.js";
 
 /** @typedef {{node: string, gate: string, result: string, at?: string}} Result */
