@@ -323,10 +323,7 @@ Async<ApplyReport> Engine::apply(Plan plan, Worker worker) {
   co_return report;
 }
 
-Result<void> Engine::signOn() {
-  if (*services_.runs != 0) return {};
-  return services_.store.signOn(services_.origin.holder, services_.origin.lease);
-}
+Result<void> Engine::signOn() { return LeaseKeeper::signOn(services_); }
 
 Async<void> Engine::holding(std::set<Subject> subjects, Worker worker,
                             std::function<Async<void>()> work) {

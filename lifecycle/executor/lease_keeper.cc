@@ -13,11 +13,14 @@ constexpr int kRenewalsPerLease = 3;
 
 }  // namespace
 
+Result<void> LeaseKeeper::signOn(const Services& services) {
+  if (*services.runs != 0) return {};
+  return services.store.signOn(services.origin.holder, services.origin.lease);
+}
+
 Result<void> LeaseKeeper::begin() {
-  if (*services_.runs == 0) {
-    renewed();
-    TRY_OK(services_.store.signOn(services_.origin.holder, services_.origin.lease));
-  }
+  if (*services_.runs == 0) renewed();
+  TRY_OK(signOn(services_));
   begun_ = true;
   ++*services_.runs;
   return {};

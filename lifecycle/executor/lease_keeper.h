@@ -13,8 +13,10 @@ class LeaseKeeper {
   ~LeaseKeeper();
   LeaseKeeper(const LeaseKeeper&) = delete;
 
-  /// Signs this controller on, unless another run of it is under way: signing on gives back what an
+  /// Signs this controller on, unless a run of it is under way: signing on gives back what an
   /// earlier session held.
+  static Result<void> signOn(const Services& services);
+  /// Signs on, and counts as a run from here on.
   Result<void> begin();
   /// What another worker of this controller has is not ours either. What one had last is ours as if
   /// it was taken from another controller: what was planned for it may be over.
