@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // racks, pools, profiles: counts of the nodes in each.
 #include "api/answers.h"
+#include "api/rack_power.h"
 #include "api/schema.h"
-#include "bmc/health_watch.h"
-#include "bmc/machine_power.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/pools.h"
 #include "inventory/model/profile.h"
@@ -20,9 +19,6 @@ namespace muster::api {
 namespace {
 
 using inventory::Node;
-
-/// BMCs are read every five minutes, some late.
-constexpr auto kPowerIsKnownFor = 3 * bmc::kHealthEvery;
 
 struct Counts {
   std::vector<std::string> names;
@@ -71,57 +67,33 @@ Answer answerOf(nlohmann::json items, WallTime as_of) {
   return out;
 }
 
-/// What its nodes draw together under full load, beside what the rack may draw.
-nlohmann::json powerJson(const inventory::Cluster& cluster, const std::string& rack, int limit) {
-  std::int64_t full_load = 0;
-  std::size_t estimated = 0;
-  for (const auto& node : cluster.nodes) {
-    if (node.rack != rack) continue;
-    const auto& profile = cluster.profileOf(node);
-    full_load += validate::wattsOf(profile);
-    estimated += !profile.power_watts;
-  }
-  return {{"limit_watts", limit}, {"full_load_watts", full_load}, {"estimated_nodes", estimated}};
-}
-
 /// What its machines draw, as their BMCs were read last; older than a few readings it is unknown.
 Reply rackPower(SiteReader& reader, const Call& call) {
   TRY(session, reader.session());
   const auto& cluster = session->cluster();
   const auto rack = call.text("rack");
-  nlohmann::json readings = nlohmann::json::array(), unread = nlohmann::json::array();
-  double watts = 0;
-  std::size_t nodes = 0;
-  std::optional<WallTime> oldest;
+  lifecycle::FactSet facts;  // as the store has them now: `fleet` may be a look older
   for (const auto& node : cluster.nodes) {
     if (node.rack != rack) continue;
-    ++nodes;
-    TRY(facts, reader.store().factsOf(lifecycle::Subject(node.name)));
-    const auto fact = std::ranges::find_if(
-        facts, [](const auto& each) { return each.facet.str() == bmc::kBmcHealthFacet; });
-    const auto power = fact == facts.end() ? std::nullopt : bmc::machinePowerIn(fact->evidence);
-    if (!power || reader.now() - fact->observed_at > kPowerIsKnownFor) {
-      unread.push_back(node.name.str());
-      continue;
-    }
-    watts += power->watts;
-    oldest = std::min(oldest.value_or(fact->observed_at), fact->observed_at);
-    readings.push_back({{"node", node.name.str()},
-                        {"watts", power->watts},
-                        {"of", power->of},
-                        {"at", muster::toString(fact->observed_at)}});
+    TRY(of_node, reader.store().factsOf(lifecycle::Subject(node.name)));
+    for (auto& fact : of_node) facts.put(std::move(fact));
   }
-  if (nodes == 0)
+  const auto by_rack = powerByRack(cluster, facts, reader.now());
+  const auto power = by_rack.find(rack);
+  if (power == by_rack.end())
     return std::unexpected(
         Problem(404, "not-found", "no node of the inventory is in rack " + rack));
-  nlohmann::json out = {{"rack", rack},
-                        {"nodes", nodes},
-                        {"drawn_watts", watts},
-                        {"readings", std::move(readings)},
-                        {"unread", std::move(unread)}};
-  if (oldest) out["oldest_at"] = muster::toString(*oldest);
-  if (const auto limit = validate::PowerBudget(cluster).limitOf(rack))
-    out.update(powerJson(cluster, rack, *limit));
+  auto readings = nlohmann::json::array();
+  for (const auto& each : power->second.readings)
+    readings.push_back({{"node", each.node},
+                        {"watts", each.watts},
+                        {"of", each.of},
+                        {"at", muster::toString(each.at)}});
+  auto out = powerJson(power->second, validate::PowerBudget(cluster).limitOf(rack));
+  out.update({{"rack", rack},
+              {"nodes", power->second.nodes()},
+              {"readings", std::move(readings)},
+              {"unread", power->second.unread}});
   return Answer{200, std::move(out)};
 }
 
@@ -129,12 +101,19 @@ Reply racks(SiteReader& reader, const Call& call) {
   TRY(groups, groupsBy(reader, call, [](const Node& node) { return node.rack; }));
   const auto& cluster = groups.session.cluster();
   const validate::PowerBudget budget(cluster);
+  TRY(fleet, reader.fleet());
+  const auto powers = call.scope.isSite() ? powerByRack(cluster, fleet->view.facts(), reader.now())
+                                          : std::map<std::string, RackPower>{};
   auto items = nlohmann::json::array();
   for (const auto& [name, counts] : groups.by_name) {
     items.push_back(counts.json());
     items.back()["rack"] = name;
-    if (const auto limit = budget.limitOf(name); limit && call.scope.isSite())
-      items.back()["power"] = powerJson(cluster, name, *limit);
+    const auto power = powers.find(name);
+    if (power == powers.end()) continue;
+    const auto limit = budget.limitOf(name);
+    if (!limit && power->second.readings.empty()) continue;
+    auto& said = items.back()["power"] = powerJson(power->second, limit);
+    said["read_nodes"] = power->second.readings.size();
   }
   return answerOf(std::move(items), groups.as_of);
 }

@@ -36,6 +36,8 @@ class FleetView {
 
   /// Nodes in the order of the inventory. Valid until the next look.
   const SiteStatus& status() const { return status_; }
+  /// What is known of all subjects, as the rows were made from it. Valid until the next look.
+  const lifecycle::FactSet& facts() const { return facts_; }
   /// Grows when the row does not say what it said.
   std::uint64_t revision(std::size_t row) const { return revisions_[row]; }
 

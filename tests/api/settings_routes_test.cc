@@ -71,6 +71,7 @@ TEST_F(ApiSettings, aRackSaysItsPowerAgainstWhatItsNodesDraw) {
   EXPECT_EQ(racks[0]["power"]["limit_watts"], 18000) << "what can be cooled away";
   EXPECT_EQ(racks[0]["power"]["estimated_nodes"], 2);
   EXPECT_GT(racks[0]["power"]["full_load_watts"], 16 * 700) << "two nodes of eight GPUs";
+  EXPECT_EQ(racks[0]["power"]["read_nodes"], 0) << "nobody has read a BMC";
   EXPECT_FALSE(racks[1].contains("power")) << "r2 is not declared";
 }
 
@@ -102,6 +103,29 @@ TEST_F(ApiSettings, aRackSaysWhatItsMachinesDrawAndOfWhichNobodyKnows) {
   EXPECT_EQ(power.json["limit_watts"], 20000);
   EXPECT_FALSE(get("/racks/r2/power").json.contains("limit_watts"));
   EXPECT_EQ(get("/racks/r99/power").status, 404);
+}
+
+TEST_F(ApiSettings, allRacksSayWhatTheyDraw) {
+  site_.write("cluster.yaml", "racks: {r1: {power_watts: 20000}}\n" + std::string(kSite));
+  const auto now = SystemClock().now();
+  const auto read = [&](const char* node, double watts) {
+    return lifecycle::Fact{lifecycle::Subject(NodeName(node)),
+                           FacetName("health.bmc"),
+                           "ok",
+                           now,
+                           "redfish",
+                           fmt::format(R"({{"power": {{"watts": {}, "of": "PSU1"}}}})", watts)};
+  };
+  ASSERT_TRUE(site_.store()->putFacts({read("gpu001", 7250.5), read("gpu003", 610)}));
+  start();
+  const auto racks = get("/racks").items();
+  ASSERT_EQ(racks.size(), 2u);
+  EXPECT_EQ(racks[0]["power"]["drawn_watts"], 7250.5);
+  EXPECT_EQ(racks[0]["power"]["read_nodes"], 1) << "of two";
+  EXPECT_EQ(racks[0]["power"]["limit_watts"], 20000);
+  EXPECT_EQ(racks[0]["power"]["oldest_at"], muster::toString(now));
+  EXPECT_EQ(racks[1]["power"]["drawn_watts"], 610);
+  EXPECT_FALSE(racks[1]["power"].contains("limit_watts")) << "read, and not declared";
 }
 
 TEST_F(ApiSettings, aSerialNumberFindsItsNode) {

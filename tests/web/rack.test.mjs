@@ -150,6 +150,12 @@ describe("at the rack, on a phone", () => {
 
 test("a rack's power against what it may draw", async () => {
   const window = await open(site, { token: viewer });
+  await goTo(window.page, "#/racks");
+  const draw = (rack) => window.page.locator(`section[aria-label="rack ${rack}"] .draw`);
+  await draw("r001").waitFor();
+  assert.match(await draw("r001").textContent(), /^at least 46\.0 kW of 60\.0 kW$/, "seven of eight were read");
+  assert.match(await draw("r002").textContent(), / of 90\.0 kW$/);
+  assert.doesNotMatch(await draw("r003").textContent(), / of /, "its power is not declared");
   await goTo(window.page, "#/racks/r001");
   await window.page.waitForSelector("meter");
   const said = await window.page.textContent(".panel:has(meter)");

@@ -24,13 +24,21 @@ function fromTheTop(list) {
   return known.length > 0 ? [...list].sort((a, b) => (b.unit || 0) - (a.unit || 0)) : list;
 }
 
-/** @param {{rack: string, list: Node[], dim: (node: Node) => boolean}} p */
-function Small({ rack, list, dim }) {
-  return html`<section class="rack" aria-label=${`rack ${rack}`}><h2><a href=${link(["racks", rack])}>${rack || "no rack"}</a> <span class="dim">${number(list.length)}</span></h2>
-    <ul>${fromTheTop(list).map((node) => html`<li key=${node.node}><a href=${link(["nodes", node.node])} data-tone=${toneOf(node.state)} data-dim=${dim(node) ? "" : undefined} title=${`${node.node}: ${node.state}${node.findings > 0 ? `, ${node.findings} findings` : ""}`}><i class="mark" aria-hidden="true"></i><span>${node.node}</span><small>${node.state}</small></a></li>`)}</ul></section>`;
+const kw = (/** @type {number} */ watts) => `${(watts / 1000).toFixed(1)} kW`;
+
+/** In one line: what a rack's machines draw of what it may. @param {{power: any, of: number}} p */
+function Draw({ power, of }) {
+  const { drawn_watts: drawn, read_nodes: read, limit_watts: limit } = power;
+  const words = read === 0 ? "unknown" : `${read < of ? "at least " : ""}${kw(drawn)}`;
+  return html`<p class="draw">${limit && read > 0 ? html`<meter min="0" max=${Math.max(limit, drawn)} high=${limit} value=${drawn} aria-hidden="true"></meter>` : ""}<span class="dim">${words}${limit ? ` of ${kw(limit)}` : ""}</span>${limit && drawn > limit ? html` <${State} state="more than it may" tone="bad" />` : ""}</p>`;
 }
 
-const kw = (/** @type {number} */ watts) => `${(watts / 1000).toFixed(1)} kW`;
+/** @param {{rack: string, list: Node[], dim: (node: Node) => boolean, power?: any}} p */
+function Small({ rack, list, dim, power }) {
+  return html`<section class="rack" aria-label=${`rack ${rack}`}><h2><a href=${link(["racks", rack])}>${rack || "no rack"}</a> <span class="dim">${number(list.length)}</span></h2>
+    ${power && html`<${Draw} power=${power} of=${list.length} />`}
+    <ul>${fromTheTop(list).map((node) => html`<li key=${node.node}><a href=${link(["nodes", node.node])} data-tone=${toneOf(node.state)} data-dim=${dim(node) ? "" : undefined} title=${`${node.node}: ${node.state}${node.findings > 0 ? `, ${node.findings} findings` : ""}`}><i class="mark" aria-hidden="true"></i><span>${node.node}</span><small>${node.state}</small></a></li>`)}</ul></section>`;
+}
 
 /** What its machines draw now, as their BMCs say, beside what the rack may draw and what all would
  * draw under full load. Of a machine that nobody reads nothing is known. @param {{rack: string}} p */
@@ -80,7 +88,12 @@ function Elevation({ rack }) {
 /** @param {{path: string[]}} p */
 export default function Racks({ path }) {
   needNodes();
-  if (path[1] !== undefined) return html`<${Elevation} rack=${path[1]} />`;
+  return path[1] !== undefined ? html`<${Elevation} rack=${path[1]} />` : html`<${Overview} />`;
+}
+
+function Overview() {
+  const groups = useResource("/racks", { live: false, every_s: 30 });
+  const powers = new Map((groups.data?.items || []).map((/** @type {any} */ each) => [each.rack, each.power]));
   const { query } = route.value;
   const tone = query.get("tone") || "", wanted = query.get("q") || "";
   const racks = [...nodesByRack.value].filter(([rack]) => rack.includes(wanted));
@@ -91,5 +104,5 @@ export default function Racks({ path }) {
   return html`<${Heading} title="Racks"><span class="dim">${number(racks.length)}</span><//>
     <div class="filters" role="group" aria-label="Filters"><label class="choice"><span>Rack</span><input type="search" placeholder="a part of its name" value=${wanted} onInput=${(/** @type {any} */ e) => setQuery({ q: e.target.value || undefined })} /></label>
       <div class="legend" role="group" aria-label="Show only">${kToneOrder.filter((each) => tones[each]).map((each) => html`<button type="button" key=${each} class="quiet" aria-pressed=${tone === each ? "true" : "false"} onClick=${() => setQuery({ tone: tone === each ? undefined : each })}><${State} state=${kToneWords[each]} tone=${each} /> <b>${number(tones[each])}</b></button>`)}</div></div>
-    ${nodes.value === null ? html`<p class="dim" aria-busy="true">reading…</p>` : racks.length === 0 ? html`<${Empty}>No rack is called so.<//>` : html`<div class="racks">${racks.map(([rack, list]) => html`<${Small} key=${rack} rack=${rack} list=${list} dim=${dim} />`)}</div>`}`;
+    ${nodes.value === null ? html`<p class="dim" aria-busy="true">reading…</p>` : racks.length === 0 ? html`<${Empty}>No rack is called so.<//>` : html`<div class="racks">${racks.map(([rack, list]) => html`<${Small} key=${rack} rack=${rack} list=${list} dim=${dim} power=${powers.get(rack)} />`)}</div>`}`;
 }
