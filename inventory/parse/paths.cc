@@ -57,6 +57,12 @@ bool mayName(const fs::path& folder, const fs::path& path) {
 
 std::optional<fs::path> namedPath(std::string_view written, const Value& where, Reader& reader) {
   auto path = reader.resolve(written);
+  if (!resolved(path)) {
+    reader.error(where,
+                 fmt::format("{} leads nowhere: links that name each other", shorten(written)),
+                 "name a regular file");
+    return std::nullopt;
+  }
   if (!mayName(reader.folder, path)) {
     const auto target = resolved(path);
     reader.error(

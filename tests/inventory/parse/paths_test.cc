@@ -72,6 +72,16 @@ TEST_F(PathsTest, aLinkIsEvaluatedByWhereItLeads) {
   EXPECT_THAT(complaints("file: secrets/bmc", "file: loop"), Not(IsEmpty()));
 }
 
+TEST_F(PathsTest, linksThatNameEachOtherAreSaidToLeadNowhere) {
+  std::filesystem::create_symlink("b.csv", folder_ / "a.csv");
+  std::filesystem::create_symlink("a.csv", folder_ / "b.csv");
+  EXPECT_THAT(complaints("from: racks.csv", "from: a.csv"),
+              Contains(AllOf(HasSubstr("a.csv leads nowhere: links that name each other"),
+                             HasSubstr("name a regular file"))));
+  EXPECT_THAT(complaints("file: secrets/bmc", "file: a.csv"),
+              ElementsAre(HasSubstr("leads nowhere")));
+}
+
 TEST_F(PathsTest, linksAndDotsWithinTheFolderAreFine) {
   std::filesystem::create_symlink("bmc", folder_ / "secrets/alias");
   EXPECT_THAT(complaints("file: secrets/bmc", "file: secrets/../secrets/alias"), IsEmpty());
