@@ -124,6 +124,42 @@ json toJson(const Action& action) {
   return out;
 }
 
+void appendCanonical(std::string& out, const Action& action) {
+  const auto text = [&out](std::string_view key, std::string_view value) {
+    out += key;
+    appendJsonText(out, value);
+  };
+  // By the order of the keys; what is optional in toJson comes first.
+  out += '{';
+  const auto optional = [&](std::string_view key, std::string_view value) {
+    if (value.empty()) return;
+    text(key, value);
+    out += ',';
+  };
+  optional("\"about\":", action.about.str());
+  optional("\"blocked\":", action.blocked);
+  if (action.cause != ActionCause::Declared) optional("\"cause\":", toString(action.cause));
+  fmt::format_to(std::back_inserter(out), "\"deadline_s\":{}",
+                 static_cast<std::uint64_t>(action.deadline.count()));
+  text(",\"disruption\":", toString(action.disruption));
+  fmt::format_to(std::back_inserter(out), ",\"expected_s\":{}",
+                 static_cast<std::uint64_t>(action.expected.count()));
+  text(",\"facet\":", action.facet.facet.str());
+  text(",\"from\":", action.from);
+  text(",\"id\":", action.id);
+  out += ",\"needs\":[";
+  for (const auto& need : action.needs) {
+    if (&need != &action.needs.front()) out += ',';
+    appendJsonText(out, need);
+  }
+  out += ']';
+  text(",\"phase\":", action.phase);
+  text(",\"reason\":", action.reason);
+  text(",\"subject\":", action.facet.subject.str());
+  text(",\"to\":", action.to);
+  out += '}';
+}
+
 Result<Action> actionFromJson(const json& source) {
   Reader read(source);
   Action action;

@@ -29,6 +29,8 @@ Result<Request> requestFromJson(const nlohmann::json& json);
 
 /// One line, keys sorted: equal values give equal bytes.
 std::string canonical(const nlohmann::json& json);
+/// The bytes of canonical(toJson(action)), without a tree: a fleet's plan has millions.
+void appendCanonical(std::string& out, const Action& action);
 
 /// Evidence of something that failed or is late, with what the subject's console said last; what
 /// may be older than `since` is marked.

@@ -122,24 +122,34 @@ std::string digestOf(const std::map<FacetRef, std::string>& facts) {
 std::string Plan::hash() const {
   io::Sha256 sha;
   std::string piece;
-  const auto add = [&](std::string_view text) {
-    piece += text;
+  const auto flush = [&] {
     if (piece.size() < kPieceBytes) return;
     sha.update(piece.data(), piece.size());
     piece.clear();
   };
+  const auto add = [&](std::string_view text) {
+    piece += text;
+    flush();
+  };
   add(R"({"actions":[)");
   for (const auto& action : actions) {
     if (&action != &actions.front()) add(",");
-    add(canonical(muster::lifecycle::toJson(action)));
+    appendCanonical(piece, action);
+    flush();
   }
   add(R"(],"facts":{)");
   const Subject* last = nullptr;
   for (const auto& [facet, value] : facts_used) {
     const bool is_next = !last || *last != facet.subject;
     if (last) add(is_next ? "}," : ",");
-    if (is_next) add(canonical(json(facet.subject.str())) + ":{");
-    add(canonical(json(facet.facet.str())) + ":" + canonical(json(value)));
+    if (is_next) {
+      appendJsonText(piece, facet.subject.str());
+      piece += ":{";
+    }
+    appendJsonText(piece, facet.facet.str());
+    piece += ':';
+    appendJsonText(piece, value);
+    flush();
     last = &facet.subject;
   }
   add(last ? "}}," : "},");

@@ -99,13 +99,14 @@ Result<void> GoalCollector::keep(Index rank, std::vector<Listed> goals) {
   const auto& subject = inputs_.roster[rank];
   graph_.subjects.push_back(
       SubjectState{subject, rank, inputs_.isSelected(subject), false, {}, kNone});
+  std::ranges::stable_sort(
+      goals, {}, [](const Listed& each) -> const FacetName& { return each.goal.facet.facet; });
   const auto first = graph_.vertices.size();
   for (auto& listed : goals) {
-    for (auto other = first; other < graph_.vertices.size(); ++other)
-      if (graph_.vertices[other].goal.facet == listed.goal.facet)
-        return fail(ErrorCode::Internal,
-                    fmt::format("{} is claimed by the phases {} and {}", listed.goal.facet.str(),
-                                graph_.vertices[other].phase->name(), listed.phase->name()));
+    if (graph_.vertices.size() > first && graph_.vertices.back().goal.facet == listed.goal.facet)
+      return fail(ErrorCode::Internal,
+                  fmt::format("{} is claimed by the phases {} and {}", listed.goal.facet.str(),
+                              graph_.vertices.back().phase->name(), listed.phase->name()));
     Vertex vertex;
     vertex.goal = std::move(listed.goal);
     vertex.phase = listed.phase;
@@ -173,9 +174,13 @@ void GoalCollector::number() {
   }
   graph_.subjects = std::move(sorted);
   for (auto& vertex : graph_.vertices) vertex.subject = moved[vertex.subject];
-  std::sort(graph_.vertices.begin(), graph_.vertices.end(), [](const Vertex& a, const Vertex& b) {
+  const auto stands_before = [](const Vertex& a, const Vertex& b) {
     return a.subject != b.subject ? a.subject < b.subject : a.goal.facet.facet < b.goal.facet.facet;
-  });
+  };
+  // They are as they were kept, unless a need has brought a subject in later: a million vertices
+  // are not moved for nothing.
+  if (!std::ranges::is_sorted(graph_.vertices, stands_before))
+    std::ranges::sort(graph_.vertices, stands_before);
   for (Index i = 0; i < graph_.vertices.size(); ++i) {
     auto& state = graph_.subjects[graph_.vertices[i].subject];
     state.vertices.push_back(i);

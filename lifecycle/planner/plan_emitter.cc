@@ -77,6 +77,8 @@ Result<Plan> PlanEmitter::emit() const {
       drain_slot(graph_.subjects.size(), kNone);
   std::vector<std::uint64_t> key;
   std::vector<Action> actions;
+  actions.reserve(graph_.vertices.size());
+  key.reserve(graph_.vertices.size());
   // Keys are stretched by the subject's rank, so that a drain sorts just before every other action
   // of its node.
   for (Index s = 0; s < graph_.subjects.size(); ++s) {
@@ -103,11 +105,14 @@ Result<Plan> PlanEmitter::emit() const {
   if (order.size() != actions.size())
     return fail(ErrorCode::Internal,
                 "drains and joins made a circle of actions; this is a defect in muster");
-  for (Index slot : order) {
-    for (Index need : needs[slot]) actions[slot].needs.push_back(actions[need].id);
-    std::sort(actions[slot].needs.begin(), actions[slot].needs.end());
-    plan.actions.push_back(actions[slot]);
+  for (Index slot = 0; slot < actions.size(); ++slot) {
+    auto& names = actions[slot].needs;
+    names.reserve(needs[slot].size());
+    for (Index need : needs[slot]) names.push_back(actions[need].id);
+    std::ranges::sort(names);
   }
+  plan.actions.reserve(actions.size());  // a fleet's plan has millions: they are there once
+  for (Index slot : order) plan.actions.push_back(std::move(actions[slot]));
   return plan;
 }
 

@@ -4,11 +4,15 @@
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 
+#include <map>
+#include <mutex>
 #include <sstream>
 
 namespace muster::provision {
 
-std::string recipeDigest(std::string_view kind) {
+namespace {
+
+std::string digestOfRecipes(std::string_view kind) {
   io::Sha256 hash;
   for (const EmbeddedFile& file : recipeFiles()) {
     const auto slash = file.name.find('/');
@@ -19,6 +23,18 @@ std::string recipeDigest(std::string_view kind) {
     hash.update("\0", 1);
   }
   return hash.finishHex();
+}
+
+}  // namespace
+
+std::string recipeDigest(std::string_view kind) {
+  // They are part of the program, and their digest is asked for with every node of a plan.
+  static std::mutex mutex;
+  static std::map<std::string, std::string, std::less<>> known;
+  const std::lock_guard lock(mutex);
+  const auto found = known.find(kind);
+  if (found != known.end()) return found->second;
+  return known.emplace(kind, digestOfRecipes(kind)).first->second;
 }
 
 std::vector<std::string> recipeLines(std::string_view name) {
