@@ -153,7 +153,8 @@ Reply node(SiteReader& reader, const Call& call) {
 
 Reply explain(SiteReader& reader, const Subject& subject) {
   TRY(session, reader.session());
-  TRY(explained, app::explainSubject(*session, subject));
+  TRY(facts, reader.factsWith(subject));
+  TRY(explained, app::explainSubject(*session, *facts, subject));
   TRY(json, parseJson(explained.toJson(), kKeptJson));
   return Answer{200, std::move(json)};
 }

@@ -121,6 +121,12 @@ Result<const Fleet*> SiteReader::fleet() {
   return fleet_.get();
 }
 
+Result<const lifecycle::FactSet*> SiteReader::factsWith(const lifecycle::Subject& subject) {
+  TRY_OK(fleet());
+  TRY_OK(fleet_->view.readNow(subject));
+  return &fleet_->view.facts();
+}
+
 void SiteReader::print(const app::Session& session) {
   const auto& cluster = session.cluster();
   for (std::size_t i = 0; i < fleet_->printed.size(); ++i) {

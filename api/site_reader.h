@@ -57,6 +57,8 @@ class SiteReader {
   /// At most a second old, or four times as long as a look takes. Follows the log
   /// (app/nodes/fleet_view.h).
   Result<const Fleet*> fleet();
+  /// Those of the site as at the last look, of this subject as the store has them now.
+  Result<const lifecycle::FactSet*> factsWith(const lifecycle::Subject& subject);
   /// An order was carried out: the next look shows what it has changed.
   void expireFleet() { fleet_good_until_ = {}; }
   WallTime inUseSince() const { return in_use_since_; }

@@ -14,7 +14,7 @@ namespace {
 using namespace muster;
 
 constexpr int kNodes = 10'000, kFactsOfNode = 40;
-constexpr int kSmallRequests = 200;
+constexpr int kSmallRequests = 200, kExplained = 100;
 
 std::string inventoryText() {
   std::string out = R"(cluster: {name: large}
@@ -114,6 +114,9 @@ int main() {
     report.record(
         {"a change of one node in the store until it is listed, slowest of 5", slowest, "s", 2});
   }
+  const auto before_why = cpuSeconds();
+  curl(fmt::format("'http://x/api/v1/nodes/gpu[{:05}-{:05}]/why'", 1, kExplained));
+  report.record({"why of one node", (cpuSeconds() - before_why) / kExplained * 1e3, "ms CPU", 20});
   std::string many;
   for (int i = 0; i < kSmallRequests; ++i) many += "http://x/api/v1/events?limit=10 ";
   const auto before = cpuSeconds();

@@ -65,6 +65,15 @@ Result<FleetLook> FleetView::follow(std::size_t in_turn) {
   return out;
 }
 
+Result<void> FleetView::readNow(const Subject& subject) {
+  std::set<std::size_t> rows;
+  if (const auto own = rows_of_.find(subject.str()); own != rows_of_.end())
+    rows.insert(own->second);
+  TRY_OK(readAgain(subject.str(), rows));
+  for (const auto row : rows) compute(row);
+  return {};
+}
+
 Result<FleetLook> FleetView::readAll() {
   auto& store = session_.store();
   TRY(ends, store.lastEvents(1, nullptr));  // first: what is written meanwhile is read twice

@@ -34,6 +34,10 @@ class FleetView {
   /// Errors: those of the store; the rows stay as they were, and the next look reads all
   Result<FleetLook> follow(std::size_t in_turn);
 
+  /// This subject's facts and findings as the store has them now; after a look. Rows that depend on
+  /// it follow. Errors: those of the store
+  Result<void> readNow(const lifecycle::Subject& subject);
+
   /// Nodes in the order of the inventory. Valid until the next look.
   const SiteStatus& status() const { return status_; }
   /// What is known of all subjects, as the rows were made from it. Valid until the next look.

@@ -131,11 +131,13 @@ Result<SiteStatus> readWatch(Session& session) {
   return out;
 }
 
-Result<lifecycle::Explanation> explainSubject(Session& session, const lifecycle::Subject& subject) {
+Result<lifecycle::Explanation> explainSubject(Session& session, const lifecycle::FactSet& facts,
+                                              const lifecycle::Subject& subject) {
   auto& controller = *session.controller;
-  TRY(gathered, lifecycle::gatherExplanation(session.cluster(), controller.phases(),
-                                             controller.store(), subject, controller.clock().now(),
-                                             slownessOf(controller.clock())));
+  TRY(gathered, lifecycle::gatherExplanation(
+                    {session.cluster(), session.roster(), controller.phases(), controller.store(),
+                     facts, controller.clock().now(), slownessOf(controller.clock())},
+                    subject));
   auto explanation = lifecycle::explain(gathered);
   if (!subject.isCluster()) {
     TRY(standing,
@@ -148,7 +150,8 @@ Result<lifecycle::Explanation> explainSubject(Session& session, const lifecycle:
 Result<lifecycle::Explanation> explainSubject(const Options& options, const std::string& name) {
   TRY(session, openStored(options));
   if (name != lifecycle::Subject::kCluster) TRY_OK(requireNode(session->cluster(), name));
-  return explainSubject(*session, lifecycle::Subject::parse(name));
+  TRY(facts, session->store().facts());
+  return explainSubject(*session, facts, lifecycle::Subject::parse(name));
 }
 
 Result<void> requireChoice(const NodeFilter& filter) {
@@ -173,15 +176,16 @@ Result<std::vector<lifecycle::Explanation>> explainSubjects(const Options& optio
   TRY_OK(requireChoice(filter));
   std::vector<lifecycle::Explanation> out;
   TRY(session, openStored(options));
+  TRY(facts, session->store().facts());
   if (filter.nodes == lifecycle::Subject::kCluster) {
-    TRY(one, explainSubject(*session, lifecycle::Subject::cluster()));
+    TRY(one, explainSubject(*session, facts, lifecycle::Subject::cluster()));
     out.push_back(std::move(one));
     return out;
   }
   TRY(rows, nodeStatus(*session, filter));
   TRY_OK(requireExplainable(rows.size(), max));
   for (const auto& row : rows) {
-    TRY(one, explainSubject(*session, lifecycle::Subject(NodeName(row.node))));
+    TRY(one, explainSubject(*session, facts, lifecycle::Subject(NodeName(row.node))));
     out.push_back(std::move(one));
   }
   return out;

@@ -72,8 +72,9 @@ class StatusReader {
   std::unique_ptr<Session> session_;
 };
 
-/// The same from a session that the caller holds.
-Result<lifecycle::Explanation> explainSubject(Session& session, const lifecycle::Subject& subject);
+/// The same from a session that the caller holds. `facts`: of the whole site, read by the caller.
+Result<lifecycle::Explanation> explainSubject(Session& session, const lifecycle::FactSet& facts,
+                                              const lifecycle::Subject& subject);
 /// Expected, observed, evidence and next step of one node or @cluster. Errors: NotFound
 Result<lifecycle::Explanation> explainSubject(const Options& options, const std::string& subject);
 /// What explainSubjects asks of its caller. Errors: InvalidInput (nothing is chosen)

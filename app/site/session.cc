@@ -67,4 +67,9 @@ Result<LockedSession> LockedSession::open(const Options& options,
   return LockedSession{std::move(lock), std::move(session)};
 }
 
+const lifecycle::Roster& Session::roster() {
+  if (!roster_) roster_.emplace(cluster());
+  return *roster_;
+}
+
 }  // namespace muster::app

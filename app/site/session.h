@@ -6,8 +6,10 @@
 #include "app/controller/controller.h"
 #include "app/plans/progress_listener.h"
 #include "app/site/effective_cluster.h"
+#include "lifecycle/planner/roster.h"
 
 #include <memory>
+#include <optional>
 
 namespace muster::app {
 
@@ -21,6 +23,8 @@ struct Session {
   explicit Session(ProgressListener& listener) : progress(listener) {}
   const inventory::Cluster& cluster() const { return live->cluster(); }
   lifecycle::Store& store() { return controller->store(); }
+  /// Of the cluster; made when it is asked for first.
+  const lifecycle::Roster& roster();
 
   /// Starts a controller. `progress` is borrowed and outlives the session.
   static Result<std::unique_ptr<Session>> open(const Options& options,
@@ -29,6 +33,9 @@ struct Session {
   /// Nothing is observed and nothing started: what the store knows.
   static Result<std::unique_ptr<Session>> openStored(
       const Options& options, std::unique_ptr<lifecycle::EffectiveCluster> live);
+
+ private:
+  std::optional<lifecycle::Roster> roster_;
 };
 
 /// For one command that works with BMCs alone: the lock of the state folder, and a session from the

@@ -154,28 +154,28 @@ bool waitsForAnother(const Goal& goal, const std::vector<Goal>& unmet) {
 
 }  // namespace
 
-Result<ExplainInput> gatherExplanation(const inventory::Cluster& cluster, const Phases& phases,
-                                       Store& store, const Subject& subject, WallTime now,
-                                       double slowness) {
+Result<ExplainInput> gatherExplanation(const ExplainSources& from, const Subject& subject) {
   ExplainInput input;
   input.subject = subject;
-  input.now = now;
-  input.slowness = slowness;
-  TRY(facts, store.facts());
-  TRY(policy, policyOf(store, {subject}));
-  TRY(plan, makePlan(cluster, facts, policy, phases));
-  for (Phase* phase : phases)
-    for (auto& goal : phase->goals(cluster, subject, facts)) input.goals.push_back(std::move(goal));
+  input.now = from.now;
+  input.slowness = from.slowness;
+  TRY(policy, policyOf(from.store, {subject}));
+  TRY(plan, makePlan(from.cluster, from.roster, from.facts, policy, from.phases));
+  for (Phase* phase : from.phases)
+    for (auto& goal : phase->goals(from.cluster, subject, from.facts))
+      input.goals.push_back(std::move(goal));
   for (auto& action : plan.actions)
     if (action.facet.subject == subject) input.actions.push_back(std::move(action));
-  TRY(open, store.openIntents());
+  TRY(open, from.store.openIntents());
   for (auto& intent : open)
     if (intent.action.facet.subject == subject) input.open.push_back(std::move(intent));
-  TRY(findings, store.findings(&subject));
-  TRY(events, store.lastEvents(kRecentEvents, &subject));
-  TRY(estimates, learnDurations(cluster, store, subject));
-  input.estimates = std::move(estimates);
-  input.facts = std::move(facts);
+  TRY(findings, from.store.findings(&subject));
+  TRY(events, from.store.lastEvents(kRecentEvents, &subject));
+  if (!input.open.empty()) {  // only what is under way can be late
+    TRY(estimates, learnDurations(from.cluster, from.store, subject));
+    input.estimates = std::move(estimates);
+  }
+  for (auto& fact : from.facts.of(subject)) input.facts.put(std::move(fact));
   input.findings = std::move(findings);
   input.events = std::move(events);
   return input;

@@ -5,6 +5,7 @@
 
 #include "lifecycle/executor/duration_estimate.h"
 #include "lifecycle/executor/engine.h"
+#include "lifecycle/planner/roster.h"
 
 #include <string>
 #include <vector>
@@ -13,14 +14,14 @@ namespace muster::lifecycle {
 
 struct ExplainInput {
   Subject subject;
-  std::vector<Goal> goals;  ///< of the subject, from all phases
-  FactSet facts;
+  std::vector<Goal> goals;        ///< of the subject, from all phases
+  FactSet facts;                  ///< of the subject
   std::vector<Intent> open;       ///< open intents of the subject
   std::vector<Finding> findings;  ///< open findings of the subject, newest first
   std::vector<Event> events;      ///< the last ones of the subject, in order
   std::vector<Action>
       actions;  ///< of the plan as it would be now, for what blocks them; may be empty
-  DurationEstimates estimates;  ///< of the subject and its peers
+  DurationEstimates estimates;  ///< of the subject and its peers, where an intent is open
   WallTime now{};
   double slowness = 1;  ///< of the place (base/limits.h): deadlines are so many times as long
 };
@@ -46,11 +47,20 @@ struct Explanation {
   std::string toJson() const;
 };
 
-/// Reads from the store what an explanation needs. Pure but for that.
-/// Errors: those of the store, and of makePlan
-Result<ExplainInput> gatherExplanation(const inventory::Cluster& cluster, const Phases& phases,
-                                       Store& store, const Subject& subject, WallTime now,
-                                       double slowness = 1);
+/// What explanations of one site are made from; everything outlives it.
+struct ExplainSources {
+  const inventory::Cluster& cluster;
+  const Roster& roster;  ///< of the cluster
+  const Phases& phases;
+  Store& store;
+  const FactSet& facts;  ///< of the whole site: goals of a subject may ask for others'
+  WallTime now{};
+  double slowness = 1;  ///< as in ExplainInput
+};
+
+/// Reads from the store what else an explanation needs: of this subject, not of the site. Pure but
+/// for that. Errors: those of the store, and of makePlan
+Result<ExplainInput> gatherExplanation(const ExplainSources& from, const Subject& subject);
 
 /// What it is about, in this order: an action that is under way; an error with evidence; the first
 /// unmet goal of the stages.

@@ -220,12 +220,22 @@ std::string wipeAdvice(const Subject& subject) {
                      subject.str());
 }
 
+Result<Plan> makePlan(const inventory::Cluster& cluster, const Roster& roster, const FactSet& facts,
+                      const Policy& policy, const Phases& phases) {
+  std::vector<Index> ranks;
+  for (const auto& subject : policy.only)
+    if (const Index rank = roster.rankOf(subject); rank != kNone) ranks.push_back(rank);
+  if (policy.only.empty()) {
+    ranks.resize(roster.size());
+    std::iota(ranks.begin(), ranks.end(), Index{0});
+  }
+  std::ranges::sort(ranks);
+  return Planner(cluster, roster, facts, policy, phases).make(ranks);
+}
+
 Result<Plan> makePlan(const inventory::Cluster& cluster, const FactSet& facts, const Policy& policy,
                       const Phases& phases) {
-  const Roster roster(cluster);
-  std::vector<Index> all(roster.size());
-  std::iota(all.begin(), all.end(), Index{0});
-  return Planner(cluster, roster, facts, policy, phases).make(all);
+  return makePlan(cluster, Roster(cluster), facts, policy, phases);
 }
 
 }  // namespace muster::lifecycle

@@ -27,4 +27,9 @@ class Roster {
   std::unordered_map<std::string, Index> ranks_;
 };
 
+/// As makePlan of plan.h, for who makes many plans of one inventory: the roster is `cluster`'s, and
+/// a plan of one node does not cost one of the site.
+Result<Plan> makePlan(const inventory::Cluster& cluster, const Roster& roster, const FactSet& facts,
+                      const Policy& policy, const Phases& phases);
+
 }  // namespace muster::lifecycle

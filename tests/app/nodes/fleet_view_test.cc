@@ -171,6 +171,23 @@ TEST_F(FleetViewTest, whatTheLogDoesNotNameIsSeenInTurn) {
   EXPECT_EQ(view.status().nodes, readAnew());
 }
 
+/// Who asks about one node is told what the store has, before the log has named it.
+TEST_F(FleetViewTest, oneNodeIsReadNow) {
+  FleetView view(*session_);
+  look(view);
+  const Subject node(NodeName(nodeName(3))), other(NodeName(nodeName(4)));
+  const FacetName pool("pool");
+  ASSERT_TRUE(store_->putFacts(
+      {{node, pool, "in", now(), "test", ""}, {other, pool, "in", now(), "test", ""}}));
+  ASSERT_TRUE(view.readNow(node));
+  EXPECT_EQ(view.facts().value(node, pool), "in");
+  EXPECT_EQ(view.facts().value(other, pool), std::nullopt) << "nobody asked about it";
+  EXPECT_EQ(view.status().nodes[3].pool, "in") << "its row says the same";
+  ASSERT_TRUE(view.readNow(Subject::cluster()));
+  look(view, kNodes);
+  EXPECT_EQ(view.status().nodes, readAnew());
+}
+
 TEST_F(FleetViewTest, rowsThatSayTheSameKeepTheirRevision) {
   FleetView view(*session_);
   look(view);

@@ -20,9 +20,12 @@ class SlowPlaceTest : public EngineTest {
     place_.set(3);
   }
   Explanation why() {
-    const auto input =
-        gatherExplanation(rack_->cluster, rack_->phases(), store_, Subject(NodeName("gpu001")),
-                          clock_.now(), slownessOf(place_));
+    const Roster roster(rack_->cluster);
+    const auto facts = *store_.facts();
+    const auto phases = rack_->phases();
+    const auto input = gatherExplanation(
+        {rack_->cluster, roster, phases, store_, facts, clock_.now(), slownessOf(place_)},
+        Subject(NodeName("gpu001")));
     if (!input) ADD_FAILURE() << input.error().str();
     return input ? explain(*input) : Explanation();
   }

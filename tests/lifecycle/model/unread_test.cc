@@ -23,7 +23,11 @@ class UnreadTest : public EngineTest {
   }
   std::vector<Unread> unread() { return unreadOf(*store_.facts(), kGpu001); }
   Explanation why() {
-    auto input = gatherExplanation(rack_->cluster, rack_->phases(), store_, kGpu001, clock_.now());
+    const Roster roster(rack_->cluster);
+    const auto facts = *store_.facts();
+    const auto phases = rack_->phases();
+    auto input =
+        gatherExplanation({rack_->cluster, roster, phases, store_, facts, clock_.now()}, kGpu001);
     EXPECT_TRUE(input);
     return explain(*input);
   }

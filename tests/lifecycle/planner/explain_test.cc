@@ -19,10 +19,27 @@ using testing::Not;
 const WallTime kAskedAt = std::chrono::sys_days(std::chrono::year(2026) / 3 / 4);
 const Subject kNode{NodeName("gpu001")};
 
+/// Counts what is read of more than one subject.
+class CountingStore : public test::MemoryStore {
+ public:
+  int whole = 0, journals = 0;
+  Result<FactSet> facts() override {
+    ++whole;
+    return MemoryStore::facts();
+  }
+  Result<std::vector<Intent>> intentsOf(const Subject& subject, std::size_t limit) override {
+    ++journals;
+    return MemoryStore::intentsOf(subject, limit);
+  }
+};
+
 class ExplainTest : public testing::Test {
  protected:
   Explanation why() {
-    auto input = gatherExplanation(rack_.cluster, rack_.phases(), store_, kNode, kAskedAt);
+    const Roster roster(rack_.cluster);
+    const auto facts = *store_.facts();
+    const auto phases = rack_.phases();
+    auto input = gatherExplanation({rack_.cluster, roster, phases, store_, facts, kAskedAt}, kNode);
     if (!input) ADD_FAILURE() << input.error().str();
     return input ? explain(*input) : Explanation();
   }
@@ -50,8 +67,18 @@ class ExplainTest : public testing::Test {
     ASSERT_TRUE(store_.openIntent(intent));
   }
   Rack rack_{{"gpu001"}};
-  test::MemoryStore store_;
+  CountingStore store_;
 };
+
+/// An API that is asked for it a hundred times a second would read nothing else otherwise.
+TEST_F(ExplainTest, readsOneNodeOfTheStoreNotTheSite) {
+  (void)why();
+  EXPECT_EQ(store_.whole, 1) << "by whoever asks, once for all nodes";
+  EXPECT_EQ(store_.journals, 0) << "nothing is under way, so nothing can be late";
+  open("gpu001/firmware.BMC", std::chrono::seconds(5));
+  (void)why();
+  EXPECT_GT(store_.journals, 0);
+}
 
 TEST_F(ExplainTest, theStateFollowsTheStages) {
   EXPECT_EQ(why().word, "declared");
@@ -192,7 +219,7 @@ TEST_F(ExplainTest, anActionPastItsDeadlineSaysSo) {
   open("gpu001/image", std::chrono::seconds(120));
   EXPECT_THAT(why().state, HasSubstr("longer than it should take: usually 60 s"));
   EXPECT_THAT(why().next_step, HasSubstr("watch the node's console and its link"));
-  test::MemoryStore other;
+  CountingStore other;
   std::swap(store_, other);
   open("gpu001/image", std::chrono::seconds(3600));
   auto explanation = why();
