@@ -37,7 +37,7 @@ struct Images {
 Result<Images> open(const Options& options) {
   TRY(cluster, loadCluster(options));
   TRY(keys, Keys::loadOrCreate(options.state));
-  auto images = openImages(options, keys);
+  auto images = openImages(options, keys, cluster);
   auto kept = provision::keptImages(options.cache, cluster);
   return Images{std::move(cluster), std::move(keys), std::move(images), std::move(kept)};
 }
@@ -178,7 +178,8 @@ Result<CleanupPlan> planImageCleanup(const Options& options) {
   out.clearing.leftovers = provision::leftovers(options.cache);
   std::vector<provision::RamOs> all_present;
   for (const auto architecture : architecturesOf(images.cluster)) {
-    const auto present = provision::presentRamOs(imageOptions(options, images.keys), architecture);
+    const auto present =
+        provision::presentRamOs(imageOptions(options, images.keys, images.cluster), architecture);
     if (present)
       all_present.push_back(*present);
     else

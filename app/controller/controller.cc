@@ -182,12 +182,14 @@ std::filesystem::path binaryFolder() {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path();
 }
 
-provision::ImageStoreOptions imageOptions(const Options& options, const Keys& keys) {
-  return {options.cache, binaryFolder() / "muster-agent", keys.images};
+provision::ImageStoreOptions imageOptions(const Options& options, const Keys& keys,
+                                          const inventory::Cluster& cluster) {
+  return {options.cache, binaryFolder() / "muster-agent", keys.images, cluster.ram_os};
 }
 
-std::unique_ptr<provision::ImageStore> openImages(const Options& options, const Keys& keys) {
-  return provision::openImageStore(imageOptions(options, keys));
+std::unique_ptr<provision::ImageStore> openImages(const Options& options, const Keys& keys,
+                                                  const inventory::Cluster& cluster) {
+  return provision::openImageStore(imageOptions(options, keys, cluster));
 }
 
 Controller::Controller(const inventory::Cluster& cluster, const std::optional<lab::LabHandle>& lab)
@@ -281,7 +283,7 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   measurements_ = std::move(measurements);
   processes_ = io::makeProcessRunner();
   if (lab) processes_ = io::slowTools(std::move(processes_), *clock_);
-  auto image_options = imageOptions(options, *keys_);
+  auto image_options = imageOptions(options, *keys_, cluster_);
   image_options.workers = &workers_;
   images_ = provision::openImageStore(std::move(image_options));
   const auto agent_urls = inventory::agentUrls(cluster_.provisioning(), gateway::kHttpsPort);

@@ -69,8 +69,10 @@ fabric::FabricOptions fabricOptions(const Options& options,
 /// (/usr/bin/muster leads to /usr/lib/muster/muster).
 std::filesystem::path binaryFolder();
 
-provision::ImageStoreOptions imageOptions(const Options& options, const Keys& keys);
-std::unique_ptr<provision::ImageStore> openImages(const Options& options, const Keys& keys);
+provision::ImageStoreOptions imageOptions(const Options& options, const Keys& keys,
+                                          const inventory::Cluster& cluster);
+std::unique_ptr<provision::ImageStore> openImages(const Options& options, const Keys& keys,
+                                                  const inventory::Cluster& cluster);
 
 /// What a controller is started for. To look at nodes it must answer their agents; only one that
 /// acts answers machines that boot.

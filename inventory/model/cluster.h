@@ -21,6 +21,7 @@ struct Cluster {
   Parts<Network> networks;
   Section<Credential> credentials;
   Section<Image> images;
+  Held<RamOsSpec> ram_os;
   Section<Driver> drivers;
   Section<FirmwareBaseline> firmware;
   Section<Fabric> fabrics;

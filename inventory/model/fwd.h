@@ -116,6 +116,7 @@ struct Profile;
 struct ProfileChange;
 struct Rack;
 struct Rail;
+struct RamOsSpec;
 struct RegressionRule;
 struct Roce;
 struct RolloutPolicy;

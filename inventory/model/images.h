@@ -37,4 +37,14 @@ struct Image {
   Architecture arch = Architecture::Amd64;  ///< of the nodes that it is for
 };
 
+/// What the RAM OS has beside muster's own list: machines boot it from the network while they are
+/// inspected and imaged. One for all nodes; nothing declared: Debian's kernel and muster's list.
+struct RamOsSpec {
+  std::string kernel;                    ///< a package of apt; empty: Debian's newest
+  std::vector<std::string> packages;     ///< of apt, without kernels
+  std::vector<std::string> modules;      ///< shell patterns below the kernel's folder of modules
+  std::vector<PackageArchive> archives;  ///< beside Debian's own
+  friend bool operator==(const RamOsSpec&, const RamOsSpec&) = default;
+};
+
 }  // namespace muster::inventory

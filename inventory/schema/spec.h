@@ -188,6 +188,7 @@ const ObjectSpec* fileSystemSpec();
 const ObjectSpec* discoverySpec();
 const ObjectSpec* secretSpec();
 const ObjectSpec* hardwareRaidSpec();
+const ObjectSpec* ramOsSpec();
 const ObjectSpec* storageSetSpec();
 const ObjectSpec* rootLayoutSpec();
 const ObjectSpec* consoleSpec();

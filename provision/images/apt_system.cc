@@ -58,6 +58,18 @@ const char* kernelOf(const std::string& suite, Architecture architecture) {
              : traitsOf(architecture).debian_kernel;
 }
 
+Result<void> addArchives(const std::vector<inventory::PackageArchive>& archives,
+                         std::vector<std::string>& lines) {
+  for (const auto& archive : archives) {
+    TRY(key, archiveKey(archive));
+    const auto where = archive.suite.empty() ? std::string("./")
+                                             : fmt::format("{} {}", archive.suite,
+                                                           fmt::join(archive.components, " "));
+    lines.push_back(fmt::format("deb [signed-by={}] {} {}", key.string(), archive.url, where));
+  }
+  return {};
+}
+
 }  // namespace
 
 // mmdebstrap ignores SIGTERM, and its children know nothing of who began it. As the first process
@@ -137,6 +149,18 @@ Result<std::vector<std::string>> aptPackagesOf(const inventory::ImageBuild& buil
   return packages;
 }
 
+Result<std::vector<std::string>> aptPackagesOf(const inventory::RamOsSpec& spec,
+                                               Architecture architecture) {
+  auto packages = recipeLines("ramos/packages");
+  if (!spec.kernel.empty()) {
+    std::erase_if(packages, bringsKernel);
+    packages.push_back(spec.kernel);
+  }
+  packages.insert(packages.end(), spec.packages.begin(), spec.packages.end());
+  for (const auto& package : packages) TRY_OK(checkPackage(package));
+  return packagesFor(architecture, std::move(packages));
+}
+
 Result<std::vector<std::string>> aptLinesOf(const inventory::ImageBuild& build) {
   if (build.mirror.find_first_of(" \t\n") != std::string::npos)
     return fail(ErrorCode::InvalidInput, "a mirror is one URL");
@@ -145,13 +169,19 @@ Result<std::vector<std::string>> aptLinesOf(const inventory::ImageBuild& build) 
   if (build.archives.empty())
     return hostDebianLines("/etc/apt", build.suite);  // none: mmdebstrap knows Debian's own
   std::vector<std::string> lines;
-  for (const auto& archive : build.archives) {
-    TRY(key, archiveKey(archive));
-    const auto where = archive.suite.empty() ? std::string("./")
-                                             : fmt::format("{} {}", archive.suite,
-                                                           fmt::join(archive.components, " "));
-    lines.push_back(fmt::format("deb [signed-by={}] {} {}", key.string(), archive.url, where));
-  }
+  TRY_OK(addArchives(build.archives, lines));
+  return lines;
+}
+
+Result<std::vector<std::string>> aptLinesOf(const inventory::RamOsSpec& spec,
+                                            std::string_view suite) {
+  auto lines = hostDebianLines("/etc/apt", suite);
+  if (spec.archives.empty()) return lines;  // none: mmdebstrap knows Debian's own
+  if (lines.empty())
+    lines = {fmt::format("deb http://deb.debian.org/debian {} main", suite),
+             fmt::format("deb http://deb.debian.org/debian {}-updates main", suite),
+             fmt::format("deb http://deb.debian.org/debian-security {}-security main", suite)};
+  TRY_OK(addArchives(spec.archives, lines));
   return lines;
 }
 

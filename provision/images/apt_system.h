@@ -35,6 +35,9 @@ Result<void> installAptSystem(AptSystem system);
 /// Errors: InvalidInput
 Result<std::vector<std::string>> aptPackagesOf(const inventory::ImageBuild& build, bool ssh,
                                                Architecture architecture = Architecture::Amd64);
+/// Of the RAM OS: muster's list, what was declared, and one kernel. Errors: InvalidInput
+Result<std::vector<std::string>> aptPackagesOf(const inventory::RamOsSpec& spec,
+                                               Architecture architecture);
 /// Packages that are named after amd64, named after another processor; what only a PC has is left
 /// out.
 std::vector<std::string> packagesFor(Architecture architecture, std::vector<std::string> packages);
@@ -44,6 +47,10 @@ Result<void> checkRunsProgramsOf(Architecture architecture);
 /// Where they come from: the declared archives, or the mirror, or what this machine itself uses.
 /// Errors: NotFound (an archive's key)
 Result<std::vector<std::string>> aptLinesOf(const inventory::ImageBuild& build);
+/// Of the RAM OS: Debian's own archive, and the declared ones beside it. Errors: NotFound (an
+/// archive's key)
+Result<std::vector<std::string>> aptLinesOf(const inventory::RamOsSpec& spec,
+                                            std::string_view suite);
 
 /// A command in namespaces of its own, as root: what it mounts is gone with it, and so is every
 /// process that it began, when it ends, is killed, or this process dies.

@@ -73,9 +73,9 @@ class UnitBuilder final : public SystemBuilder {
                });
   }
 
-  Result<void> buildRamOs(Architecture architecture, const fs::path& /*work*/, const fs::path& out,
-                          const Say& say) override {
-    return ask({"", ramOsKey(architecture), architecture}, say,
+  Result<void> buildRamOs(const inventory::RamOsSpec& spec, Architecture architecture,
+                          const fs::path& /*work*/, const fs::path& out, const Say& say) override {
+    return ask({"", ramOsKey(spec, architecture), architecture}, say,
                [&out](std::string_view name) -> std::optional<fs::path> {
                  if (std::ranges::find(kRamOsFiles, name) == kRamOsFiles.end()) return std::nullopt;
                  return out / name;
@@ -200,8 +200,7 @@ class GoneWatch {
 };
 
 Result<void> build(const BuildRequest& request, const fs::path& folder, SystemBuilder& builder,
-                   const std::function<Result<inventory::Image>(const std::string&)>& image_of,
-                   const Say& say) {
+                   const BuildDeclarations& declared, const Say& say) {
   const auto meant = [&request](const std::string& key, const std::string& what) -> Result<void> {
     if (key == request.key) return {};
     return fail(ErrorCode::Conflict,
@@ -211,16 +210,17 @@ Result<void> build(const BuildRequest& request, const fs::path& folder, SystemBu
                             what));
   };
   if (request.image.empty()) {
-    TRY_OK(meant(ramOsKey(request.architecture), "the RAM OS"));
-    return builder.buildRamOs(request.architecture, folder / "work", folder / "out", say);
+    TRY(spec, declared.ram_os());
+    TRY_OK(meant(ramOsKey(spec, request.architecture), "the RAM OS"));
+    return builder.buildRamOs(spec, request.architecture, folder / "work", folder / "out", say);
   }
-  TRY(image, image_of(request.image));
+  TRY(image, declared.image(request.image));
   TRY_OK(meant(imageKey(image), "image " + image.name));
   return builder.buildRootFs(image, folder / "work", folder / "out" / kRootFs, say);
 }
 
 Result<void> answer(int connection, const fs::path& above, SystemBuilder& builder,
-                    const std::function<Result<inventory::Image>(const std::string&)>& image_of) {
+                    const BuildDeclarations& declared) {
   io::LineReader asked(connection, kMaxLineBytes);
   TRY(line, asked.next(kRequestLimit));
   TRY(request, parseBuildRequest(line));
@@ -230,7 +230,7 @@ Result<void> answer(int connection, const fs::path& above, SystemBuilder& builde
   };
   {
     const GoneWatch watch(connection);
-    TRY_OK(build(request, folder.path, builder, image_of, say));
+    TRY_OK(build(request, folder.path, builder, declared, say));
   }
   std::error_code error;
   for (const auto& file : fs::directory_iterator(folder.path / "out", error)) {
@@ -282,10 +282,9 @@ std::unique_ptr<SystemBuilder> makeSystemBuilder() {
   return makePackageBuilder();
 }
 
-Result<void> serveBuildRequest(
-    int connection, const fs::path& folder, SystemBuilder& builder,
-    const std::function<Result<inventory::Image>(const std::string&)>& image_of) {
-  auto done = answer(connection, folder, builder, image_of);
+Result<void> serveBuildRequest(int connection, const fs::path& folder, SystemBuilder& builder,
+                               const BuildDeclarations& declared) {
+  auto done = answer(connection, folder, builder, declared);
   if (done) return done;
   (void)sendJsonLine(
       connection,

@@ -39,11 +39,15 @@ std::unique_ptr<SystemBuilder> makeUnitBuilder(std::filesystem::path socket, uid
 /// What this process builds with: its own hands as root, and where there is no unit; else the unit.
 std::unique_ptr<SystemBuilder> makeSystemBuilder();
 
+/// What the inventory declares that the unit reads.
+struct BuildDeclarations {
+  std::function<Result<inventory::Image>(const std::string& name)> image;
+  std::function<Result<inventory::RamOsSpec>()> ram_os;
+};
 /// The unit's side: answers the one request of a connection, in a folder of its own below `folder`
-/// that is gone afterwards. `image_of` finds what the inventory declares under a name. Ends the
-/// process when the asker goes away while it builds. Errors: those that were answered, too
-Result<void> serveBuildRequest(
-    int connection, const std::filesystem::path& folder, SystemBuilder& builder,
-    const std::function<Result<inventory::Image>(const std::string&)>& image_of);
+/// that is gone afterwards. Ends the process when the asker goes away while it builds. Errors:
+/// those that were answered, too
+Result<void> serveBuildRequest(int connection, const std::filesystem::path& folder,
+                               SystemBuilder& builder, const BuildDeclarations& declared);
 
 }  // namespace muster::provision

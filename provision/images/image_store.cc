@@ -68,9 +68,7 @@ class CachedImageStore final : public ImageStore {
         served_([cache = options_.cache, key = options_.key] { return imagesOf(cache, key); },
                 options_.workers) {
     for (const auto& traits : kArchitectures)
-      ramos_[traits.architecture] =
-          std::make_shared<RamOsCache>(options_.cache, traits.architecture,
-                                       agentFor(options_.agent_binary, traits.architecture));
+      ramos_[traits.architecture] = std::make_shared<RamOsCache>(options_, traits.architecture);
   }
 
   Result<std::optional<PackedImage>> find(const inventory::Image& image) const override {
@@ -128,14 +126,15 @@ class CachedImageStore final : public ImageStore {
                            std::function<void(std::string_view)> say) override {
     TRY(files, agentFiles(agentFor(options_.agent_binary, architecture)));
     TRY(agent_digest, agentFilesDigest(files));
-    RamOs target = ramOsAt(options_.cache, architecture, agent_digest);
+    RamOs target = ramOsAt(options_.cache, ramOsKey(options_.ram_os, architecture), architecture,
+                           agent_digest);
     const fs::path system = target.kernel.parent_path(), agent = target.agent_initrd.parent_path();
     std::error_code ignored;
     auto system_lock = takeLock(system, say, "the RAM OS");
     if (!system_lock) return fail(std::move(system_lock).error());
     if (!fs::exists(target.initrd, ignored)) {
       auto built = publish(system, [&](const fs::path& folder) -> Result<void> {
-        TRY_OK(builder_->buildRamOs(architecture, folder / "work", folder, say));
+        TRY_OK(builder_->buildRamOs(options_.ram_os, architecture, folder / "work", folder, say));
         return removeTree(folder / "work");
       });
       if (!built) return fail(std::move(built).error().within("building the RAM OS"));
@@ -298,6 +297,13 @@ class CachedImageStore final : public ImageStore {
   mutable std::map<fs::path, RamOsUse> used_;  ///< by folder; likewise
 };
 
+std::vector<std::string> sortedOnce(std::vector<std::string> words) {
+  std::ranges::sort(words);
+  const auto again = std::ranges::unique(words);
+  words.erase(again.begin(), again.end());
+  return words;
+}
+
 }  // namespace
 
 std::string imageKey(const inventory::Image& image) {
@@ -312,10 +318,9 @@ std::string imageKey(const inventory::Image& image) {
     inputs["kind"] = std::string(wire::toString(packKind(image.kind)));
   if (image.arch != Architecture::Amd64) inputs["arch"] = traitsOf(image.arch).name;
   if (build != nullptr) {
-    auto packages = build->packages;
-    std::sort(packages.begin(), packages.end());
-    packages.erase(std::unique(packages.begin(), packages.end()), packages.end());
-    inputs["build"] = {{"suite", build->suite}, {"packages", packages}, {"mirror", build->mirror}};
+    inputs["build"] = {{"suite", build->suite},
+                       {"packages", sortedOnce(build->packages)},
+                       {"mirror", build->mirror}};
     if (dnf) inputs["build"]["release"] = build->release;
     if (!build->modules.empty()) inputs["build"]["modules"] = build->modules;
     for (const auto& archive : build->archives)
@@ -327,10 +332,20 @@ std::string imageKey(const inventory::Image& image) {
   return io::sha256Hex(jsonText(inputs));
 }
 
-std::string ramOsKey(Architecture architecture) {
+std::string ramOsKey(const inventory::RamOsSpec& spec, Architecture architecture) {
   auto inputs = fmt::format("{} {}", kBuildVersion, recipeDigest("ramos"));
   if (architecture != Architecture::Amd64)
     inputs += fmt::format(" {}", traitsOf(architecture).name);
+  if (spec != inventory::RamOsSpec{}) {
+    auto archives = json::array();
+    for (const auto& archive : spec.archives)
+      archives.push_back({archive.name, archive.url, archive.suite, archive.components});
+    const json declared = {{"kernel", spec.kernel},
+                           {"packages", sortedOnce(spec.packages)},
+                           {"modules", sortedOnce(spec.modules)},
+                           {"archives", archives}};
+    inputs += " " + jsonText(declared);
+  }
   return io::sha256Hex(inputs);
 }
 

@@ -2,6 +2,7 @@
 // Images: built or imported once, packed (zstd chunks + signed index), found by digest.
 #pragma once
 
+#include "base/held.h"
 #include "base/io/crypto.h"
 #include "base/io/http.h"
 #include "base/result.h"
@@ -54,6 +55,7 @@ struct ImageStoreOptions {
   std::filesystem::path agent_binary;  ///< muster-agent to put into RAM OS; of another processor
                                        ///< it is in a folder of its own beside it (agentFor)
   io::SigningKey key;                  ///< signs indexes
+  Held<inventory::RamOsSpec> ram_os = {};  ///< as declared
   Workers* workers =
       nullptr;  ///< for what requests need read; none: it is read at once. They outlive the store
 };

@@ -13,6 +13,6 @@ std::unique_ptr<ImageStore> openImageStore(ImageStoreOptions options,
 /// SHA-256 over everything that decides what a build gives: the declaration and the recipes.
 std::string imageKey(const inventory::Image& image);
 /// Likewise of the RAM OS, without the agent that travels beside it.
-std::string ramOsKey(Architecture architecture);
+std::string ramOsKey(const inventory::RamOsSpec& spec, Architecture architecture);
 
 }  // namespace muster::provision

@@ -15,6 +15,7 @@
 #include "provision/images/system_builder.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <ctime>
 
@@ -52,10 +53,13 @@ class PackageBuilder final : public SystemBuilder {
     return {};
   }
 
-  Result<void> buildRamOs(Architecture architecture, const std::filesystem::path& work,
-                          const std::filesystem::path& out, const Say& say) override {
+  Result<void> buildRamOs(const inventory::RamOsSpec& spec, Architecture architecture,
+                          const std::filesystem::path& work, const std::filesystem::path& out,
+                          const Say& say) override {
     const auto recipes = work / "recipes", root = work / "root";
     TRY_OK(writeRecipes(recipes));
+    TRY(packages, aptPackagesOf(spec, architecture));
+    TRY(lines, aptLinesOf(spec, kRamOsSuite));
     const std::string name = fmt::format("RAM OS for {}", traitsOf(architecture).name);
     const Step install(say, name + ": installing packages");
     const auto hook = [&recipes](const char* when, const char* script) {
@@ -63,10 +67,12 @@ class PackageBuilder final : public SystemBuilder {
     };
     AptSystem system{.variant = "essential",
                      .suite = kRamOsSuite,
-                     .packages = packagesFor(architecture, recipeLines("ramos/packages")),
-                     .lines = hostDebianLines("/etc/apt", kRamOsSuite),
+                     .packages = std::move(packages),
+                     .lines = std::move(lines),
                      .options = {},
-                     .env = {{"INITRD", "No"}, {"MUSTER_ARCH", traitsOf(architecture).name}},
+                     .env = {{"INITRD", "No"},
+                             {"MUSTER_ARCH", traitsOf(architecture).name},
+                             {"MUSTER_MODULES", fmt::format("{}", fmt::join(spec.modules, "\n"))}},
                      .root = root,
                      .recipes = recipes,
                      .out = out,

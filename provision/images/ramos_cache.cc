@@ -6,7 +6,9 @@
 #include "base/json_input.h"
 #include "base/json_members.h"
 #include "base/json_output.h"
+#include "inventory/model/images.h"
 #include "provision/images/image_entry.h"
+#include "provision/images/image_store_parts.h"
 #include "provision/images/ramos.h"
 #include "provision/images/ramos_sets.h"
 
@@ -44,10 +46,11 @@ const fs::path& thisProgram() {
 
 }  // namespace
 
-RamOsCache::RamOsCache(fs::path cache, Architecture architecture, fs::path agent_binary,
-                       WorkOut files, Now now, Date date)
-    : cache_(std::move(cache)),
-      agent_binary_(std::move(agent_binary)),
+RamOsCache::RamOsCache(const ImageStoreOptions& options, Architecture architecture, WorkOut files,
+                       Now now, Date date)
+    : cache_(options.cache),
+      agent_binary_(agentFor(options.agent_binary, architecture)),
+      system_key_(ramOsKey(options.ram_os, architecture)),
       architecture_(architecture),
       files_(std::move(files)),
       now_(std::move(now)),
@@ -98,7 +101,8 @@ std::optional<RamOsCache::Known> RamOsCache::recorded() const {
     files.emplace_back(source.get<std::string>());
   }
   if (stateOf(files) != state) return std::nullopt;
-  return Known{ramOsAt(cache_, architecture_, digest), state, std::move(files), now_()};
+  return Known{ramOsAt(cache_, system_key_, architecture_, digest), state, std::move(files),
+               now_()};
 }
 
 /// For the next process. Where nothing can be written (a reader's account) it works it out itself.
@@ -141,7 +145,7 @@ Result<RamOs> RamOsCache::present() {
     known.state = stateOf(known.files);
     TRY(worked_out, agentFilesDigest(files));
     digest = std::move(worked_out);
-    return ramOsAt(cache_, architecture_, digest);
+    return ramOsAt(cache_, system_key_, architecture_, digest);
   };
   known.answer = work();
   known.looked_at = now_();

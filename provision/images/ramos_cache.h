@@ -16,6 +16,8 @@
 
 namespace muster::provision {
 
+struct ImageStoreOptions;
+
 /// Any thread may ask; whoever comes while it is worked out waits for it.
 class RamOsCache {
  public:
@@ -24,9 +26,9 @@ class RamOsCache {
   using Now = std::function<std::chrono::steady_clock::time_point()>;
   using Date = std::function<std::chrono::system_clock::time_point()>;
   /// `files`: what belongs to the agent (agentFiles). `now`, `date`: for tests.
-  RamOsCache(std::filesystem::path cache, Architecture architecture,
-             std::filesystem::path agent_binary, WorkOut files = agentFiles,
-             Now now = std::chrono::steady_clock::now, Date date = std::chrono::system_clock::now);
+  RamOsCache(const ImageStoreOptions& options, Architecture architecture,
+             WorkOut files = agentFiles, Now now = std::chrono::steady_clock::now,
+             Date date = std::chrono::system_clock::now);
 
   /// Blocking when it is not known yet or a file has changed. Errors: as agentFiles; kept for a
   /// moment, so that they are not worked out again and again
@@ -57,6 +59,7 @@ class RamOsCache {
   void record(const Known& known, const std::string& digest) const;
 
   const std::filesystem::path cache_, agent_binary_;
+  const std::string system_key_;
   const Architecture architecture_;
   const WorkOut files_;
   const Now now_;

@@ -2,12 +2,14 @@
 #include "provision/images/ramos_sets.h"
 
 #include "base/io/files.h"
+#include "inventory/model/images.h"
 #include "provision/images/agent_initrd.h"
 #include "provision/images/image_cache.h"
 #include "provision/images/image_entry.h"
 #include "provision/images/image_store_parts.h"
 #include "provision/images/packed_image.h"
 #include "provision/images/ramos.h"
+#include "provision/images/ramos_cache.h"
 #include "provision/images/recipes.h"
 
 #include <fcntl.h>
@@ -64,13 +66,12 @@ std::uint64_t bytesBelow(const fs::path& folder) {
 }  // namespace
 
 Result<RamOs> presentRamOs(const ImageStoreOptions& options, Architecture architecture) {
-  TRY(files, agentFiles(agentFor(options.agent_binary, architecture)));
-  TRY(agent_digest, agentFilesDigest(files));
-  return ramOsAt(options.cache, architecture, agent_digest);
+  return RamOsCache(options, architecture).present();
 }
 
-RamOs ramOsAt(const fs::path& cache, Architecture architecture, const std::string& agent_digest) {
-  const fs::path all = cache / "ramos", system = all / ramOsKey(architecture);
+RamOs ramOsAt(const fs::path& cache, const std::string& system_key, Architecture architecture,
+              const std::string& agent_digest) {
+  const fs::path all = cache / "ramos", system = all / system_key;
   RamOs ram_os{system / "vmlinuz", system / "initrd.img",
                all / (std::string(kAgent) + agent_digest) / "agent.img"};
   if (architecture == Architecture::Arm64) {

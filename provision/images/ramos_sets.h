@@ -20,9 +20,9 @@ struct RamOs;
 /// Where this muster's RAM OS lies, or will when it is built. Errors: NotFound (no agent beside
 /// muster, a library of its)
 Result<RamOs> presentRamOs(const ImageStoreOptions& options, Architecture architecture);
-/// That of this muster with this agent (agentFilesDigest).
-RamOs ramOsAt(const std::filesystem::path& cache, Architecture architecture,
-              const std::string& agent_digest);
+/// That of this system (ramOsKey) with this agent (agentFilesDigest).
+RamOs ramOsAt(const std::filesystem::path& cache, const std::string& system_key,
+              Architecture architecture, const std::string& agent_digest);
 
 /// Held by a process that starts machines from a set, for as long as it lives: an armed node loads
 /// it from there. The kernel lets go of it.

@@ -32,8 +32,10 @@ class SystemBuilder {
   virtual Result<void> buildRootFs(const inventory::Image& image, const std::filesystem::path& work,
                                    const std::filesystem::path& image_file, const Say& say) = 0;
   /// Writes `out`/vmlinuz and `out`/initrd.img; of arm64 also `out`/shim.efi and `out`/grub.efi, by
-  /// which its firmware boots from the network.
-  virtual Result<void> buildRamOs(Architecture architecture, const std::filesystem::path& work,
+  /// which its firmware boots from the network. Errors: as buildRootFs; InvalidInput also where
+  /// `spec` names packages that bring several kernels, or modules that its kernel does not have
+  virtual Result<void> buildRamOs(const inventory::RamOsSpec& spec, Architecture architecture,
+                                  const std::filesystem::path& work,
                                   const std::filesystem::path& out, const Say& say) = 0;
 };
 

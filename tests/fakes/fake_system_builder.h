@@ -29,8 +29,9 @@ class FakeSystemBuilder final : public provision::SystemBuilder {
     return io::writeFileAtomic(image_file, image_bytes);
   }
 
-  Result<void> buildRamOs(Architecture architecture, const std::filesystem::path& work,
-                          const std::filesystem::path& out, const provision::Say&) override {
+  Result<void> buildRamOs(const inventory::RamOsSpec&, Architecture architecture,
+                          const std::filesystem::path& work, const std::filesystem::path& out,
+                          const provision::Say&) override {
     if (builds != nullptr) ++*builds;
     if (failure) return fail(*failure);
     TRY_OK(io::makeDirs(work));

@@ -14,7 +14,7 @@
 namespace muster::provision {
 namespace {
 
-using testing::Contains, testing::ElementsAre, testing::HasSubstr, testing::Not;
+using testing::AllOf, testing::Contains, testing::ElementsAre, testing::HasSubstr, testing::Not;
 
 class PackageSourcesTest : public testing::Test {
  protected:
@@ -55,6 +55,38 @@ TEST_F(PackageSourcesTest, aKernelIsAddedWhereNoneIsNamed) {
     EXPECT_THAT(*aptPackagesOf({"noble", {kernel}, ""}, false), Not(Contains("linux-image-amd64")))
         << kernel;
   EXPECT_THAT(*aptPackagesOf({"bookworm", {}, ""}, true), Contains("openssh-server"));
+}
+
+TEST_F(PackageSourcesTest, theRamOsHasOneKernelAndWhatWasDeclared) {
+  const auto plain = *aptPackagesOf(inventory::RamOsSpec{}, Architecture::Amd64);
+  EXPECT_THAT(plain, Contains("linux-image-amd64"));
+  const inventory::RamOsSpec spec{"linux-image-rt-amd64=6.1", {"firmware-misc-nonfree"}, {}, {}};
+  const auto declared = *aptPackagesOf(spec, Architecture::Amd64);
+  EXPECT_THAT(declared,
+              AllOf(Contains("linux-image-rt-amd64=6.1"), Contains("firmware-misc-nonfree"),
+                    Contains("nvme-cli"), Not(Contains("linux-image-amd64"))));
+  EXPECT_EQ(declared.size(), plain.size() + 1);
+  EXPECT_THAT(*aptPackagesOf(spec, Architecture::Arm64), Contains("linux-image-rt-arm64=6.1"));
+  for (const char* odd : {"-o", "?essential", "a b", "foo,bar"})
+    EXPECT_EQ(
+        aptPackagesOf(inventory::RamOsSpec{"", {odd}, {}, {}}, Architecture::Amd64).error().code(),
+        ErrorCode::InvalidInput)
+        << odd;
+}
+
+TEST_F(PackageSourcesTest, archivesOfTheRamOsStandBesideDebians) {
+  inventory::RamOsSpec spec;
+  const auto own = *aptLinesOf(spec, "bookworm");
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "debian.gpg", "a key"));
+  const auto key = (folder_ / "debian.gpg").string();
+  spec.archives = {{"firmware", "http://10.0.0.1/debian", "bookworm", {"non-free-firmware"}, key}};
+  const auto lines = *aptLinesOf(spec, "bookworm");
+  ASSERT_EQ(lines.size(), own.empty() ? 4u : own.size() + 1);
+  EXPECT_THAT(lines.front(), HasSubstr("debian bookworm main")) << "Debian's own stays";
+  EXPECT_EQ(lines.back(),
+            "deb [signed-by=" + key + "] http://10.0.0.1/debian bookworm non-free-firmware");
+  spec.archives[0].key = folder_ / "lost.gpg";
+  EXPECT_EQ(aptLinesOf(spec, "bookworm").error().code(), ErrorCode::NotFound);
 }
 
 TEST_F(PackageSourcesTest, packagesFollowTheProcessor) {

@@ -56,11 +56,12 @@ class BuildUnit : public ::testing::Test {
     return io::Fd(::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC));
   }
   Result<void> serve(int connection) {
-    return serveBuildRequest(connection, folder_ / "cache", builder_,
-                             [this](const std::string& name) -> Result<inventory::Image> {
-                               if (name == image_.name) return declared_.value_or(image_);
-                               return fail(ErrorCode::NotFound, "declares no image " + name);
-                             });
+    const auto image = [this](const std::string& name) -> Result<inventory::Image> {
+      if (name == image_.name) return declared_.value_or(image_);
+      return fail(ErrorCode::NotFound, "declares no image " + name);
+    };
+    const auto ram_os = [this]() -> Result<inventory::RamOsSpec> { return ram_os_; };
+    return serveBuildRequest(connection, folder_ / "cache", builder_, {image, ram_os});
   }
   /// The other side, for one connection, beside the test.
   std::jthread unit() {
@@ -83,7 +84,7 @@ class BuildUnit : public ::testing::Test {
                                 [this](std::string_view text) { said_.emplace_back(text); });
   }
   Result<void> askForRamOs(Architecture architecture) {
-    return asker()->buildRamOs(architecture, folder_ / "work", folder_ / "entry",
+    return asker()->buildRamOs({}, architecture, folder_ / "work", folder_ / "entry",
                                [](std::string_view) {});
   }
   bool cacheIsEmpty() const { return fs::is_empty(folder_ / "cache"); }
@@ -92,6 +93,7 @@ class BuildUnit : public ::testing::Test {
   io::Fd listening_;
   inventory::Image image_;
   std::optional<inventory::Image> declared_;  ///< where the unit reads another inventory
+  inventory::RamOsSpec ram_os_;               ///< that the unit reads
   test::FakeSystemBuilder builder_;
   std::vector<std::string> said_;
 };
@@ -125,6 +127,25 @@ TEST_F(BuildUnit, ramOsOfEachArchitectureWithItsLoaders) {
     EXPECT_EQ(fs::exists(folder_ / "entry" / "shim.efi"),
               traits.architecture == Architecture::Arm64);
   }
+}
+
+TEST_F(BuildUnit, anotherRamOsThanMeantIsNotBuilt) {
+  std::atomic<int> builds{0};
+  builder_.builds = &builds;
+  ram_os_.packages = {"firmware-misc-nonfree"};
+  {
+    const auto other = unit();
+    const auto done = askForRamOs(Architecture::Amd64);
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code(), ErrorCode::Conflict);
+    EXPECT_THAT(done.error().str(), HasSubstr("the RAM OS is declared otherwise"));
+  }
+  EXPECT_EQ(builds, 0);
+  const auto other = unit();
+  const auto done = asker()->buildRamOs(ram_os_, Architecture::Amd64, folder_ / "work",
+                                        folder_ / "entry", [](std::string_view) {});
+  EXPECT_TRUE(done) << done.error().str();
+  EXPECT_EQ(builds, 1);
 }
 
 TEST_F(BuildUnit, whatFailsThereFailsHereWithItsReason) {
@@ -165,7 +186,7 @@ TEST_F(BuildUnit, anotherDeclarationThanMeantIsNotBuilt) {
 
 TEST_F(BuildUnit, aSocketOfSomebodyElseIsNotBelieved) {
   const auto done = makeUnitBuilder(socket(), ::geteuid() + 1)
-                        ->buildRamOs(Architecture::Amd64, folder_ / "work", folder_ / "entry",
+                        ->buildRamOs({}, Architecture::Amd64, folder_ / "work", folder_ / "entry",
                                      [](std::string_view) {});
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code(), ErrorCode::Denied);

@@ -36,7 +36,8 @@ class ImageStoreTest : public testing::Test {
     builder->image_bytes =
         std::string(1u << 20, 'a') + std::string(1u << 20, '\0') + std::string(1u << 20, 'c');
     if (adjust) adjust(*builder);
-    return openImageStore({folder_ / "cache", folder_ / "agent", key_}, std::move(builder));
+    return openImageStore({folder_ / "cache", folder_ / "agent", key_, ram_os_},
+                          std::move(builder));
   }
 
   void SetUp() override {
@@ -64,6 +65,7 @@ class ImageStoreTest : public testing::Test {
   test::TempFolder folder_;
   io::SigningKey key_ = *io::SigningKey::generate();
   std::atomic<int> builds_ = 0;
+  inventory::RamOsSpec ram_os_;
 };
 
 TEST_F(ImageStoreTest, findsNothingBeforeTheBuild) {
@@ -318,6 +320,39 @@ TEST_F(ImageStoreTest, ramOsComesWithTheAgentOfToday) {
   EXPECT_EQ(newer->kernel, built->kernel);
   EXPECT_NE(newer->agent_initrd, built->agent_initrd);
   EXPECT_EQ(builds_, 1);
+}
+
+/// A machine that an older RAM OS cannot image must not be started from it.
+TEST_F(ImageStoreTest, anotherDeclarationOfTheRamOsIsAnotherRamOs) {
+  const auto plain = open()->buildRamOs(Architecture::Amd64, kQuiet);
+  ASSERT_TRUE(plain) << plain.error().str();
+  ram_os_.packages = {"firmware-misc-nonfree", "ethtool"};
+  EXPECT_FALSE(*open()->findRamOs(Architecture::Amd64)) << "it is not built yet";
+  const auto declared = open()->buildRamOs(Architecture::Amd64, kQuiet);
+  ASSERT_TRUE(declared) << declared.error().str();
+  EXPECT_NE(declared->kernel, plain->kernel);
+  EXPECT_EQ(declared->agent_initrd, plain->agent_initrd) << "it travels beside it";
+  EXPECT_EQ(builds_, 2);
+  ram_os_.packages = {"ethtool", "firmware-misc-nonfree", "ethtool"};
+  EXPECT_EQ((*open()->findRamOs(Architecture::Amd64))->kernel, declared->kernel)
+      << "the order of packages says nothing";
+  ram_os_ = {};
+  EXPECT_EQ((*open()->findRamOs(Architecture::Amd64))->kernel, plain->kernel);
+}
+
+TEST_F(ImageStoreTest, everyKeyOfTheRamOsIsPartOfItsName) {
+  std::set<std::string> keys{ramOsKey({}, Architecture::Amd64), ramOsKey({}, Architecture::Arm64)};
+  const inventory::PackageArchive archive{
+      "b", "http://deb.debian.org/debian", "bookworm-backports", {"main"}, "/key"};
+  auto suite = archive;
+  suite.suite = "trixie-backports";
+  for (const auto& spec : {inventory::RamOsSpec{"linux-image-rt-amd64", {}, {}, {}},
+                           {"", {"linux-image-rt-amd64"}, {}, {}},
+                           {"", {}, {"linux-image-rt-amd64"}, {}},
+                           {"", {}, {}, {archive}},
+                           {"", {}, {}, {suite}}})
+    keys.insert(ramOsKey(spec, Architecture::Amd64));
+  EXPECT_EQ(keys.size(), 7u);
 }
 
 TEST_F(ImageStoreTest, theRamOsOfAnotherProcessorHasAnAgentAndAPlaceOfItsOwn) {

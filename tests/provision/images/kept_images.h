@@ -26,8 +26,8 @@ class FileBuilder final : public SystemBuilder {
                            const std::filesystem::path& file, const Say&) override {
     return make_(file);
   }
-  Result<void> buildRamOs(Architecture, const std::filesystem::path&, const std::filesystem::path&,
-                          const Say&) override {
+  Result<void> buildRamOs(const inventory::RamOsSpec&, Architecture, const std::filesystem::path&,
+                          const std::filesystem::path&, const Say&) override {
     return {};
   }
 

@@ -2,6 +2,8 @@
 #include "provision/images/ramos_cache.h"
 
 #include "base/io/files.h"
+#include "inventory/model/images.h"
+#include "provision/images/image_store.h"
 #include "tests/run_async.h"
 
 #include <gmock/gmock.h>
@@ -25,6 +27,9 @@ class RamOsCacheTest : public ::testing::Test {
     writeFile("agent", "#!/bin/sh\n");
     writeFile("lib.so", "a library");
   }
+  ImageStoreOptions options() const {
+    return {folder_ / "cache", folder_ / "agent", *io::SigningKey::generate(), ram_os_};
+  }
   void writeFile(const std::string& name, const std::string& content) {
     ASSERT_TRUE(io::writeFileAtomic(folder_ / name, content, 0755));
   }
@@ -32,7 +37,7 @@ class RamOsCacheTest : public ::testing::Test {
   /// was written by the test has been there for `settled`.
   std::string askedAnew(std::chrono::seconds settled = std::chrono::hours(1)) {
     RamOsCache cache(
-        folder_ / "cache", Architecture::Amd64, folder_ / "agent",
+        options(), Architecture::Amd64,
         [this](const fs::path& agent) -> Result<std::vector<AgentFile>> {
           ++worked_out_;
           return std::vector<AgentFile>{
@@ -55,6 +60,7 @@ class RamOsCacheTest : public ::testing::Test {
 
   test::TempFolder folder_;
   int worked_out_ = 0;
+  inventory::RamOsSpec ram_os_;
 };
 
 /// What is asked for costs the control thread neither ldd nor a digest, however often and whatever
@@ -63,7 +69,7 @@ TEST_F(RamOsCacheTest, whoAsksMakesNobodyReadTheAgentAgain) {
   int worked_out = 0;
   auto now = std::chrono::steady_clock::now();
   RamOsCache cache(
-      folder_ / "cache", Architecture::Amd64, folder_ / "agent",
+      options(), Architecture::Amd64,
       [&worked_out](const std::filesystem::path& agent) {
         ++worked_out;
         return agentFiles(agent);

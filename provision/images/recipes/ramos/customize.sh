@@ -4,17 +4,29 @@
 #   MUSTER_RECIPES the folder of these recipes
 #   MUSTER_OUT     where vmlinuz goes
 #   MUSTER_ARCH    the processor, in Debian's words
+#   MUSTER_MODULES patterns of modules that the inventory asks for, one a line
 set -eu
 root=$1
 
 # The kernel travels beside the initrd.
 version=$(ls "$root/usr/lib/modules")
+case $version in
+*'
+'*) echo "ram_os: its packages bring more than one kernel ($(echo $version)); there can be one" >&2; exit 1 ;;
+esac
 cp "$root/boot/vmlinuz-$version" "$MUSTER_OUT/vmlinuz"
 rm -rf "$root"/boot/* "$root/vmlinuz" "$root/vmlinuz.old" "$root/initrd.img" "$root/initrd.img.old"
 
 # Keep the modules that servers need, and what those depend on.
 modules=$root/usr/lib/modules/$version
-"$MUSTER_RECIPES/ramos/keep-modules.sh" "$modules" "$MUSTER_RECIPES/ramos/modules"
+asked=$(mktemp)
+trap 'rm -f "$asked"' EXIT
+printf '%s\n' "$MUSTER_MODULES" > "$asked"
+while read -r pattern; do
+  [ -z "$pattern" ] || find "$modules/kernel" -type f -path "$modules/kernel/$pattern*" | grep -q . ||
+    { echo "ram_os.modules: the kernel $version has no module $pattern" >&2; exit 1; }
+done < "$asked"
+"$MUSTER_RECIPES/ramos/keep-modules.sh" "$modules" "$MUSTER_RECIPES/ramos/modules" "$asked"
 depmod -b "$root" "$version"
 
 # Firmware of arm64 boots by these from the network, and the controller has no package of them: it is for another processor.
