@@ -71,6 +71,8 @@ struct Refusal {
   std::string why, way_out;
 };
 
+constexpr std::string_view kLevel = "level";  ///< of gpu.dcgm
+
 /// The most that a gate may ask of one check on idle nodes: a job that wants the node back waits a
 /// few seconds for it, and what has not ended then goes on beside the job. About twice what level
 /// quick asks for.
@@ -80,10 +82,12 @@ struct IdleBound {
 };
 constexpr IdleBound kIdleBounds[] = {
     {"seconds", 10},  // of disk.read each disk
-    {"hold_seconds", 10},   {"window_seconds", 10},
+    {"hold_seconds", 10},
+    {"window_seconds", 10},
     {"limit_seconds", 120},  // of site testers, which end by themselves much earlier
-    {"level", 1},            // of gpu.dcgm: 2 takes minutes, 4 hours
-    {"mebibytes", 1'024},   {"percent_of_available", 0},  // of terabytes
+    {kLevel, 1},             // of gpu.dcgm: 2 takes minutes, 4 hours
+    {"mebibytes", 1'024},
+    {"percent_of_available", 0},  // of terabytes
     {"n", 16'384},
 };
 constexpr std::string_view kLargestMessage = "max_bytes";
@@ -153,6 +157,11 @@ std::optional<Refusal> whyNotSet(std::string_view check, const std::string& name
         params.empty() ? "remove it: the check takes none" : "it takes " + paramNames(check)};
   if (!known->word && !numberOf(value))
     return Refusal{fmt::format("{} is \"{}\"", name, value), "write a number, zero or more"};
+  if (name == kLevel && value != "1" && value != "2" && value != "3" && value != "4")
+    return Refusal{fmt::format("{} is {}", name, value), "dcgmi has the levels 1, 2, 3 and 4"};
+  if (known->word && value.find_first_not_of(" ,") == std::string::npos)
+    return Refusal{fmt::format("{} names nothing: \"{}\"", name, value),
+                   "name something, or leave it out"};
   return std::nullopt;
 }
 

@@ -112,6 +112,25 @@ TEST(GateParams, whatIsRightIsSilent) {
               IsEmpty());
 }
 
+TEST(GateParams, whatWouldTestNothingIsRefused) {
+  const auto of = [](const char* check, const char* group, const char* param, const char* value) {
+    inventory::Cluster cluster;
+    inventory::Gate gate{"burn", GateLevel::Long, {group}};
+    gate.checks = {{check, {{param, value}}}};
+    cluster.gates["burn"] = gate;
+    Diagnostics diagnostics;
+    evaluateGates(cluster, diagnostics);
+    return diagnostics.all().empty() ? "" : diagnostics.all().front().str();
+  };
+  for (const char* level : {"0", "5", "1.5", "99"})
+    EXPECT_THAT(of("gpu.dcgm", "dcgm", "level", level), HasSubstr("the levels 1, 2, 3 and 4"))
+        << level;
+  EXPECT_EQ(of("gpu.dcgm", "dcgm", "level", "3"), "");
+  for (const char* drivers : {",", " , ", ""})
+    EXPECT_THAT(of("gpu.gds", "gds", "drivers", drivers), HasSubstr("drivers names nothing"));
+  EXPECT_EQ(of("gpu.gds", "gds", "drivers", "NVMe, NFS"), "");
+}
+
 TEST(GateParams, whatIsWrongNamesGateCheckAndWayOut) {
   EXPECT_THAT(
       problems({{"host.gem", {{"n", "1"}}}}),

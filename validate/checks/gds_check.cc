@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <sstream>
 
@@ -19,6 +20,10 @@ constexpr double kGdsSeconds = 120;  ///< it looks at every GPU
 constexpr const char* kProgram = "/usr/local/cuda/gds/tools/gdscheck";
 constexpr std::string_view kRelease = "GDS release version:", kGpu = "GPU index ",
                            kVerification = "Platform verification ", kIommu = "IOMMU:";
+
+/// Until release 1.15, and since.
+constexpr std::array<std::string_view, 4> kDirect{"Supported", "nvfs", "p2pdma", "dmabuf"};
+constexpr std::array<std::string_view, 3> kNotDirect{"Unsupported", "compat", "N/A"};
 
 enum class Section { Heading, Environment, Drivers, Settings, Gpus, Platform };
 struct SectionName {
@@ -50,7 +55,11 @@ Result<void> readGpu(std::string_view line, GdsPlatform& out) {
   line.remove_prefix(kGpu.size());
   int index = -1;
   const auto read = std::from_chars(line.data(), line.data() + line.size(), index);
-  const bool yes = line.find(" supports GDS") != line.npos,
+  constexpr std::string_view kYes = " supports GDS";
+  const auto at = line.find(kYes);
+  const auto behind = at == line.npos ? std::string_view() : line.substr(at + kYes.size());
+  const bool is_denied = line.find(" not ") != line.npos;
+  const bool yes = at != line.npos && !is_denied && (behind.empty() || behind.front() == ','),
              no = line.find("does not support GDS") != line.npos ||
                   line.find("not supported") != line.npos;
   if (read.ec != std::errc() || index < 0 || yes == no)
@@ -94,9 +103,16 @@ Result<void> readLine(const std::string& line, Section section, GdsPlatform& out
 }  // namespace
 
 bool GdsPlatform::isDirect(const std::set<std::string>& ways) {
-  return std::ranges::any_of(ways, [](const std::string& way) {
-    return way != "Unsupported" && way != "compat" && way != "N/A";
-  });
+  return std::ranges::any_of(
+      ways, [](const std::string& way) { return std::ranges::contains(kDirect, way); });
+}
+
+std::set<std::string> GdsPlatform::unknownWords(const std::set<std::string>& ways) {
+  std::set<std::string> out;
+  for (const auto& way : ways)
+    if (!std::ranges::contains(kDirect, way) && !std::ranges::contains(kNotDirect, way))
+      out.insert(way);
+  return out;
 }
 
 Result<GdsPlatform> parseGdsCheck(std::string_view output) {
@@ -149,6 +165,16 @@ std::vector<std::string> shortcomings(const GdsPlatform& seen, const std::set<st
   return wrong;
 }
 
+/// "NVMe: maybe": the first driver of these with a word that nobody knows; empty: none.
+std::string unknownOf(const GdsPlatform& seen, const std::set<std::string>& drivers) {
+  for (const auto& name : drivers)
+    if (const auto driver = seen.drivers.find(name); driver != seen.drivers.end())
+      if (const auto words = GdsPlatform::unknownWords(driver->second); !words.empty())
+        return fmt::format("{}: \"{}\"", name,
+                           cutToBytes(fmt::format("{}", fmt::join(words, ", ")), 100));
+  return {};
+}
+
 }  // namespace
 
 Verdict checkGpuGds(const nlohmann::json& params, const Host& host) {
@@ -162,14 +188,19 @@ Verdict checkGpuGds(const nlohmann::json& params, const Host& host) {
   }
   if (gpus == 0) return noData("NVML sees no GPU");
   const auto drivers = waysIn(params.value("drivers", std::string("NVMe")));
+  if (drivers.empty()) return noData("no driver is named that must be direct");
   const auto done =
       runProgram(host, params.value("program", std::string(kProgram)), {"-p"}, kGdsSeconds);
   if (!done) return broken(done.error());
   const auto seen = parseGdsCheck(done->out);
+  const auto strange = seen ? unknownOf(*seen, drivers) : std::string();
   Verdict verdict;
   if (!seen) {
     verdict = noData(fmt::format("gdscheck -p: {} (exit {}): {}", seen.error().str(), done->code,
                                  cutToBytes(done->err, 300)));
+  } else if (!strange.empty()) {
+    verdict = noData(fmt::format("gdscheck {} says of {}, and nothing follows from that",
+                                 seen->release, strange));
   } else {
     auto wrong = shortcomings(*seen, drivers, gpus);
     if (done->code != 0) wrong.push_back(fmt::format("gdscheck ended with {}", done->code));

@@ -24,6 +24,8 @@ struct GdsPlatform {
 
   /// A way that does not go through the processor's memory.
   static bool isDirect(const std::set<std::string>& ways);
+  /// Words that no release is known to say: nothing follows from them. None: every word is known.
+  static std::set<std::string> unknownWords(const std::set<std::string>& ways);
 };
 
 /// Errors: Corrupt when a section is missing or there twice, a GPU is there twice, or it ends

@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <set>
 #include <sstream>
@@ -76,8 +77,33 @@ std::optional<double> busbwFloor(const nlohmann::json& params, const std::string
   return row == sku->expect.end() ? std::nullopt : std::optional(row->second.value);
 }
 
-Verdict verdictOfNccl(const collective::NcclTest& test, std::size_t gpus,
-                      std::optional<double> floor) {
+constexpr const char* kLargestMessage = "8G";
+
+/// "8G" as nccl-tests read it; 0: they would refuse it, too.
+double bytesOf(std::string_view text) {
+  double value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (read.ec != std::errc() || value <= 0) return 0;
+  const std::string_view unit = text.substr(static_cast<std::size_t>(read.ptr - text.data()));
+  for (const auto& [letter, bytes] : {std::pair('k', 0x1p10), std::pair('m', 0x1p20),
+                                      std::pair('g', 0x1p30), std::pair('t', 0x1p40)})
+    if (unit.size() == 1 && std::tolower(static_cast<unsigned char>(unit[0])) == letter)
+      return value * bytes;
+  return unit.empty() ? value : 0;
+}
+
+/// Sizes are rounded down to what the ranks share evenly, and a small message says nothing of the
+/// rate of a large one. Empty: the largest that was asked for is there.
+std::string whatIsMissing(const collective::NcclTest& test, const nlohmann::json& params) {
+  constexpr double kRoundedDown = 0.5;
+  const auto asked = params.value("max_bytes", std::string(kLargestMessage));
+  if (static_cast<double>(test.largestBytes()) >= kRoundedDown * bytesOf(asked)) return {};
+  return fmt::format("messages up to {} were asked for, and the largest result is of {} bytes",
+                     asked, test.largestBytes());
+}
+
+Verdict verdictOfNccl(const collective::NcclTest& test, const nlohmann::json& params,
+                      std::size_t gpus, std::optional<double> floor) {
   const double busbw = test.bestBusbw();
   const auto wrong_values = test.wrongValues();
   auto verdict = pass(fmt::format("{:.1f} GB/s of bus bandwidth, data right{}", busbw,
@@ -90,6 +116,8 @@ Verdict verdictOfNccl(const collective::NcclTest& test, std::size_t gpus,
     verdict = failed(fmt::format("{} of {} GPUs took part", test.gpus(), gpus));
   else if (!test.checked)
     verdict = noData("the data was not checked");
+  else if (const auto missing = whatIsMissing(test, params); !missing.empty())
+    verdict = noData(missing);
   else if (floor && !(busbw >= *floor))
     verdict = failed(fmt::format("{:.1f} GB/s of bus bandwidth, expected {:.1f}", busbw, *floor));
   verdict.values = {{"nccl_busbw_gbytes_per_s", busbw}};
@@ -167,7 +195,7 @@ Verdict verdictOfLoopback(const collective::NcclTest& test,
                                   : channels.network.begin()->first));
   if (hcas == 0)
     return noData("NCCL does not say that its data went over the HCAs (no channel \"via NET/IB\")");
-  auto verdict = verdictOfNccl(test, gpus, loopbackFloor(params, gpus));
+  auto verdict = verdictOfNccl(test, params, gpus, loopbackFloor(params, gpus));
   verdict.text += fmt::format("; {} of {} channels straight to the GPU's memory (GPUDirect RDMA)",
                               channels.gdr, hcas);
   if (const auto idle = idleHcas(params, channels); !idle.empty())
@@ -198,9 +226,10 @@ Verdict checkGpuNcclLoopback(const nlohmann::json& params, const Host& host) {
     gpus = look->gpus.size();
   }
   if (gpus < 2) return noData("one GPU alone has nobody to send to");
-  io::Command command{program,
-                      {"-b", kLeastLoopback, "-e", params.value("max_bytes", "8G"), "-f", "2", "-g",
-                       std::to_string(gpus), "-c", "1"}};
+  io::Command command{
+      program,
+      {"-b", kLeastLoopback, "-e", params.value("max_bytes", std::string(kLargestMessage)), "-f",
+       "2", "-g", std::to_string(gpus), "-c", "1"}};
   command.env = loopbackEnvironment(params);
   command.timeout = std::chrono::seconds(static_cast<long>(params.value("limit_seconds", 600.0)));
   const auto done = host.run(command);
@@ -228,17 +257,18 @@ Verdict checkGpuNcclTests(const nlohmann::json& params, const Host& host) {
   if (gpus < 1) return noData(look ? "NVML sees no GPU" : look.error().str());
   const auto model =
       params.value("model", look && !look->gpus.empty() ? look->gpus.front().identity.model : "");
-  const auto done = runProgram(host, program,
-                               {"-b", "8", "-e", params.value("max_bytes", "8G"), "-f", "2", "-g",
-                                std::to_string(gpus), "-c", "1"},
-                               params.value("limit_seconds", 600.0));
+  const auto done =
+      runProgram(host, program,
+                 {"-b", "8", "-e", params.value("max_bytes", std::string(kLargestMessage)), "-f",
+                  "2", "-g", std::to_string(gpus), "-c", "1"},
+                 params.value("limit_seconds", 600.0));
   if (!done) return broken(done.error());
   const auto test = collective::parseNcclTests(
       done->out, std::string_view(program).substr(program.rfind('/') + 1));
   if (!test)
     return noData(fmt::format("{}: {} (exit {}): {}", program, test.error().str(), done->code,
                               cutToBytes(done->err, 300)));
-  auto verdict = verdictOfNccl(*test, gpus, busbwFloor(params, program, model, gpus));
+  auto verdict = verdictOfNccl(*test, params, gpus, busbwFloor(params, program, model, gpus));
   if (done->code != 0) {
     verdict.status = wire::CheckStatus::Fail;
     verdict.text = fmt::format("{} ended with {}: {}", program, done->code, verdict.text);

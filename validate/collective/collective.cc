@@ -37,6 +37,11 @@ std::vector<std::uint64_t> sizesOf(const Job& job) {
   return sizes;
 }
 
+/// Exchanges of two ranks have no bus bandwidth that a floor could be of.
+bool hasFloor(Operation operation) {
+  return operation != Operation::SendRecv && operation != Operation::Pair;
+}
+
 Result<void> evaluate(const Job& job) {
   std::vector<std::string> wrong;
   if (job.group.empty()) wrong.emplace_back("no group");
@@ -55,6 +60,9 @@ Result<void> evaluate(const Job& job) {
   if (job.iterations < 1 || job.iterations > kMaxIterations)
     wrong.push_back(fmt::format("{} iterations", job.iterations));
   if (!(job.min_busbw_gbytes_per_s >= 0)) wrong.emplace_back("a floor that is not a number");
+  if (job.min_busbw_gbytes_per_s > 0 && std::ranges::none_of(job.operations, hasFloor))
+    wrong.emplace_back(
+        "min_busbw_gbytes_per_s is a floor of collectives, and none is among the operations");
   if (job.limit.count() < 1) wrong.emplace_back("no time");
   if (wrong.empty()) return {};
   std::string words;
@@ -95,8 +103,8 @@ Result<void> runRank(Ranks& ranks, const Join& join, int local) {
   const int rank = job.first_rank + local;
   auto joined = join(job, rank, local);
   if (!joined)
-    return fail(
-        std::move(joined.error()).within(fmt::format("rank {} did not join {}", rank, job.group)));
+    return fail(std::move(joined.error())
+                    .within(fmt::format("rank {} could not begin {}", rank, job.group)));
   for (const auto operation : job.operations) {
     if (operation == Operation::Pair) {
       for (const int peer : meetings(job.ranks, job.local_ranks, rank))
@@ -139,8 +147,7 @@ std::vector<std::string> evaluateRows(const Job& job, const std::vector<Row>& ro
     if (row.wrong) wrong.push_back(fmt::format("{}: {} wrong values", where, row.wrong));
     if (!std::isfinite(row.busbw_gbytes_per_s) || !(row.busbw_gbytes_per_s > 0))
       wrong.push_back(where + ": a bandwidth that is none");
-    const bool evaluated = row.bytes == job.max_bytes && row.operation != Operation::SendRecv &&
-                           row.operation != Operation::Pair;
+    const bool evaluated = row.bytes == job.max_bytes && hasFloor(row.operation);
     if (evaluated && !(row.busbw_gbytes_per_s >= job.min_busbw_gbytes_per_s))
       wrong.push_back(fmt::format("{}: {:.1f} GB/s of bus bandwidth, expected {:.1f}", where,
                                   row.busbw_gbytes_per_s, job.min_busbw_gbytes_per_s));
@@ -272,8 +279,18 @@ json toJson(const Job& job) {
 
 Result<Job> parseJob(std::string_view text) {
   Job job;
+  auto limits = kToolJson;
+  limits.duplicates = DuplicateKeys::Refused;
+  const auto parsed = parseJson(text, limits);
+  if (!parsed || !parsed->is_object())
+    return fail(ErrorCode::InvalidInput, "this is not a job: one JSON object is wanted");
+  const auto& from = *parsed;
+  // A floor whose name is mistyped would be none.
+  const auto known = toJson(Job{});
+  for (const auto& [key, value] : from.items())
+    if (!known.contains(key))
+      return fail(ErrorCode::InvalidInput, fmt::format("this is not a job: it has no {}", key));
   try {
-    const auto from = jsonOrNone(text, kToolJson);  // none has no members: caught below
     job.group = from.at("group").get<std::string>(),
     job.meeting = from.at("meeting").get<std::string>();
     job.ranks = from.at("ranks").get<int>(), job.first_rank = from.at("first_rank").get<int>(),

@@ -73,6 +73,23 @@ std::vector<Warning> warningsOf(const json& result) {
   return out;
 }
 
+/// What a member says whose name is of errors ("runtime_error", "error", "errors", "error_id"),
+/// where it says anything: releases differ in the word, and none of them says good news there.
+std::string troubleIn(const json& from) {
+  if (!from.is_object()) return {};
+  for (const auto& [key, value] : from.items()) {
+    auto name = key;
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+    if (!name.contains("error")) continue;
+    const bool is_silent = value.is_null() || value == json(false) || value == json(0) ||
+                           value == json("") || (value.is_structured() && value.empty());
+    if (!is_silent)
+      return fmt::format("{}: {}", key,
+                         value.is_string() ? value.get<std::string>() : jsonText(value));
+  }
+  return {};
+}
+
 /// Whose result it is: of which GPUs, and in words.
 struct Subject {
   std::vector<int> gpus;
@@ -101,7 +118,8 @@ void takeResult(const std::string& test, const json& result, const Serials& seri
   const auto status = statusOf(result);
   const auto warnings = warningsOf(result);
   // A pass with a warning is none: DCGM 4.5 passes a memory test that could not allocate memory.
-  const auto counts = status == DcgmStatus::Pass && !warnings.empty() ? DcgmStatus::Warn : status;
+  const bool is_doubtful = !warnings.empty() || !troubleIn(result).empty();
+  const auto counts = status == DcgmStatus::Pass && is_doubtful ? DcgmStatus::Warn : status;
   const auto serial = serials.find(subject.entity);
   DcgmFinding finding{test, subject.entity, serial == serials.end() ? "" : serial->second, counts,
                       std::string(said(counts))};
@@ -109,6 +127,7 @@ void takeResult(const std::string& test, const json& result, const Serials& seri
   std::vector<std::optional<int>> of(subject.gpus.begin(), subject.gpus.end());
   if (of.empty()) of.push_back(std::nullopt);
   report.gpus.insert(subject.gpus.begin(), subject.gpus.end());
+  if (warnings.empty() && is_doubtful) finding.text = troubleIn(result);
   if (!warnings.empty()) {
     finding.text = warnings.front().text.empty() ? finding.text : warnings.front().text;
     finding.error_id = warnings.front().error_id, finding.severity = warnings.front().severity;
@@ -179,10 +198,15 @@ Result<void> takeRun(const json& root, DcgmReport& report) {
     return fail(ErrorCode::Corrupt, "dcgmi printed no diagnostic as JSON");
   const auto& diagnostic = root[key];
   const auto serials = identify(root, diagnostic, report);
-  for (const auto* from : {&root, &diagnostic})
-    for (const char* trouble : {"runtime_error", "Warning"})
-      if (const auto text = textOf(*from, trouble); !text.empty())
-        report.findings.push_back({"dcgmi diag", "", "", DcgmStatus::Fail, text});
+  for (const auto* from : {&root, &diagnostic}) {
+    if (const auto text = textOf(*from, "Warning"); !text.empty())
+      report.findings.push_back({"dcgmi diag", "", "", DcgmStatus::Fail, text});
+    if (const auto text = troubleIn(*from); !text.empty())
+      report.findings.push_back({"dcgmi diag", "", "", DcgmStatus::Fail, text});
+    for (const auto& warning : warningsOf(*from))
+      report.findings.push_back({"dcgmi diag", "", "", DcgmStatus::Warn, warning.text,
+                                 warning.error_id, warning.severity});
+  }
   for (const auto& category : diagnostic.value("test_categories", json::array()))
     for (const auto& test : category.value("tests", json::array())) takeTest(test, serials, report);
   return {};
@@ -250,8 +274,13 @@ Result<DcgmReport> parseDcgmDiag(std::string_view text) {
   const auto brace = text.find('{');
   const auto table = text.find("+-----");
   if (table != std::string_view::npos && table < brace) return parseDcgmTable(text);
-  const auto root = jsonOrNone(text.substr(std::min(text.size(), brace)), kToolJson);
-  if (!root.is_object()) return fail(ErrorCode::Corrupt, "dcgmi printed no diagnostic as JSON");
+  auto limits = kToolJson;
+  limits.duplicates = DuplicateKeys::Refused;  // of "Fail" and "Pass" neither may win
+  const auto parsed = parseJson(text.substr(std::min(text.size(), brace)), limits);
+  if (!parsed || !parsed->is_object())
+    return fail(ErrorCode::Corrupt, "dcgmi printed no diagnostic as JSON" +
+                                        (parsed ? "" : ": " + parsed.error().text()));
+  const auto& root = *parsed;
   try {
     return readJson(root);
   } catch (const json::exception& error) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster-collective: one node's ranks of one group. Reads a job from standard input, writes a
 // report to standard output.
-//   muster-collective            exit 0: passed, 1: not passed, 2: no job. What hangs is ended at
-//   the job's limit, with a report that says so. muster-collective --probe    which transports
-//   there are, as JSON; exit 0 muster-collective --slurm    the job of a step of Slurm, one task a
-//   node; srun ends with the worst exit status
+//   muster-collective            exit 0: passed, 1: not passed, 2: no job, 4: the report could not
+//   be written. What hangs is ended after the job's limit, with a report that says so.
+//   muster-collective --probe    which transports there are, as JSON; exit 0 muster-collective
+//   --slurm    the job of a step of Slurm, one task a node; srun ends with the worst exit status
 #include "base/io/process.h"
 #include "base/json_output.h"
+#include "base/main_guard.h"
 #include "validate/collective/nccl_meeting.h"
 #include "validate/collective/slurm.h"
 #include "validate/collective/transports.h"
@@ -26,7 +27,7 @@
 namespace muster::collective {
 namespace {
 
-enum Exit { kPassed = 0, kNotPassed = 1, kNoJob = 2 };
+enum Exit { kPassed = 0, kNotPassed = 1, kNoJob = 2, kUnwritten = 4 };
 
 /// Neither NCCL nor a blocking call can be asked to stop waiting for a peer that never comes: the
 /// process ends with its report instead.
@@ -201,10 +202,11 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& wrong) {
     return app.exit(wrong) == 0 ? kPassed : kNoJob;
   }
+  int code = kNotPassed;
   try {
-    return runWords(words);
+    code = runWords(words);
   } catch (const std::exception& broken) {
     std::cerr << "muster-collective: " << broken.what() << "\n";
-    return kNotPassed;
   }
+  return muster::codeOnceWritten("muster-collective", code, std::cout, STDOUT_FILENO, kUnwritten);
 }

@@ -144,6 +144,12 @@ double NcclTest::bestBusbw() const {
   return slower.value_or(0);
 }
 
+std::uint64_t NcclTest::largestBytes() const {
+  std::uint64_t largest = 0;
+  for (const auto& row : rows) largest = std::max(largest, row.bytes);
+  return largest;
+}
+
 long NcclTest::wrongValues() const {
   long sum = out_of_bounds;
   for (const auto& row : rows)

@@ -32,6 +32,7 @@ struct NcclTest {
   bool checked = false;
   /// At the largest size, the slower of both placements that were checked. GB/s
   double bestBusbw() const;
+  std::uint64_t largestBytes() const;
   long wrongValues() const;
   /// How many different GPUs took part; two ranks on one GPU are one.
   std::size_t gpus() const;

@@ -8,6 +8,7 @@
 #include "validate/collective/tcp_streams.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -64,7 +65,10 @@ class TcpRank final : public Communicator {
     address_ = own;
     streams_[0] = std::move(first);
     TRY_OK(greet(0, own_port));
-    TRY_OK(receiveAll(stream(0), table.data(), table.size() * sizeof(Hello), end_));
+    if (auto told = receiveAll(stream(0), table.data(), table.size() * sizeof(Hello), end_); !told)
+      return fail(std::move(told.error())
+                      .within("rank 0 sent no list of the ranks: it waits for one that is "
+                              "missing, and its report names that one"));
     roll_call_ends_ = StreamClock::now() +
                       std::chrono::milliseconds(std::clamp<std::int64_t>(
                           table[0].left_ms, 0, std::chrono::milliseconds(job.limit).count())) +
@@ -126,14 +130,24 @@ class TcpRank final : public Communicator {
     return hello;
   }
 
+  /// "rank 2 and rank 5 did not connect": those after this one that have no stream.
+  std::string missingAfter(int rank) const {
+    constexpr std::size_t kMaxNamed = 8;
+    std::vector<std::string> missing;
+    for (int other = rank + 1; other < ranks_; ++other)
+      if (stream(other) < 0) missing.push_back(fmt::format("rank {}", other));
+    const auto count = missing.size();
+    missing.resize(std::min(count, kMaxNamed));
+    if (count > kMaxNamed) missing.push_back(fmt::format("{} more", count - kMaxNamed));
+    return fmt::format("{} did not connect: not started, cut off, or with another job",
+                       fmt::join(missing, ", "));
+  }
+
   /// All ranks after this one. Unknown peers are sent away; the same rank twice is an error.
   Result<void> acceptFrom(int listener, std::vector<Hello>& table) {
     for (int left = ranks_ - 1 - rank_; left > 0;) {
       auto came = acceptOne(listener, end_);
-      if (!came)
-        return fail(
-            std::move(came.error())
-                .within(fmt::format("{} of {} other ranks did not connect", left, ranks_ - 1)));
+      if (!came) return fail(std::move(came.error()).within(missingAfter(rank_)));
       Hello hello;
       if (!receiveAll(came->get(), &hello, sizeof hello,
                       std::min(end_, StreamClock::now() + kUnknownPeerTimeout)) ||
@@ -188,22 +202,31 @@ class TcpRank final : public Communicator {
         std::move(done.error())
             .within(fmt::format("{} rank {} ({})", missing > 0 ? "waiting for" : "sending to",
                                 other, addresses_[static_cast<std::size_t>(other)]));
-    if (error.code() != ErrorCode::Timeout) return fail(std::move(error));
-    return fail(std::move(error).within(rollCall(other)));
+    // Who ends lets the next one end: only together do they know who was first. Its streams tell
+    // the neighbours at once, and who does not answer is the one.
+    const bool has_closed = error.code() != ErrorCode::Timeout;
+    if (has_closed) {
+      for (auto& each : streams_) each = Socket();
+      roll_call_ends_ = std::min(roll_call_ends_, StreamClock::now() + kRollCall + kAnswered);
+    }
+    const auto said = rollCall(other);
+    // A rank 0 that was through before somebody closed a stream is accused of nothing.
+    if (!said && has_closed && other != 0) return fail(std::move(error));
+    return fail(std::move(error).within(
+        said ? *said
+             : fmt::format("rank 0 ({}) does not answer the roll call: it has ended, is stopped, "
+                           "or is cut off",
+                           host_)));
   }
 
   /// Who stands still, as far as the ranks can tell each other.
-  std::string rollCall(int waits_for) const {
+  /// Errors: rank 0 does not answer
+  Result<std::string> rollCall(int waits_for) const {
     const RankStatus own{rank_, waits_for, exchanges_};
     if (rank_ == 0)
       return takeRollCall(listener_.get(), job_, own, ranks_, addresses_,
                           StreamClock::now() + kRollCall);
-    auto said = answerRollCall(host_, port_, job_, own, roll_call_ends_);
-    return said ? *said
-                : fmt::format(
-                      "rank 0 ({}) does not answer the roll call at the limit: stopped, or "
-                      "cut off",
-                      host_);
+    return answerRollCall(host_, port_, job_, own, roll_call_ends_);
   }
 
   void keepAddresses(const std::vector<Hello>& table) {

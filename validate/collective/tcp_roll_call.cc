@@ -42,8 +42,14 @@ std::string evaluateRollCall(const std::vector<RankStatus>& statuses, int ranks,
     const auto count = silent.size();
     silent.resize(std::min(count, kMaxNamed));
     if (count > kMaxNamed) silent.push_back(fmt::format("{} more", count - kMaxNamed));
-    return fmt::format("{} {} not answer the roll call at the limit: stopped, or cut off",
-                       fmt::join(silent, ", "), count == 1 ? "does" : "do");
+    return count == 1 ? fmt::format(
+                            "{} does not answer the roll call: it has ended, is stopped, or "
+                            "is cut off",
+                            silent.front())
+                      : fmt::format(
+                            "{} do not answer the roll call: they have ended, are stopped, "
+                            "or are cut off",
+                            fmt::join(silent, ", "));
   }
   const auto least = std::min_element(
       statuses.begin(), statuses.end(),

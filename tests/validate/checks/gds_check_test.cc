@@ -58,6 +58,42 @@ class Gds : public FakeHost {
   }
 };
 
+TEST_F(Gds, wordsThatNobodyKnowsProveNothing) {
+  const auto with = [this](const std::string& word) {
+    Sample sample{.source = "1.13, with another word"};
+    const std::string known = "NVMe               : Supported";
+    sample.drivers.replace(sample.drivers.find(known), known.size(),
+                           "NVMe               : " + word);
+    return seen(sample.text());
+  };
+  EXPECT_EQ(with("Supported").status, CheckStatus::Pass);
+  for (const char* word : {"Not Supported", "not supported", "Supported?", "Supported: no",
+                           "nvfs not loaded", "Disabled, nvfs", "unsupported, nvfs", ""})
+    EXPECT_NE(with(word).status, CheckStatus::Pass) << word;
+  EXPECT_EQ(with("Supported?").status, CheckStatus::NoData);
+  EXPECT_THAT(with("Supported?").text, HasSubstr("NVMe: \"Supported?\""));
+}
+
+TEST_F(Gds, aGpuThatIsNotSaidToBeAbleIsNone) {
+  const auto with = [this](const std::string& words) {
+    auto text = Sample{.source = "1.13, with other words of a GPU"}.text();
+    const std::string known = "supports GDS";
+    text.replace(text.find(known), known.size(), words);
+    return seen(text).status;
+  };
+  EXPECT_EQ(with("supports GDS"), CheckStatus::Pass);
+  for (const char* words : {"does not support GDS", "does not supports GDS", "not supports GDS",
+                            "supports GDS: no", "supports GDS (compat only)", "supports"})
+    EXPECT_NE(with(words), CheckStatus::Pass) << words;
+}
+
+TEST_F(Gds, whoNamesNoDriverTestsNone) {
+  for (const char* drivers : {"", ",", " , "})
+    EXPECT_EQ(seen(Sample{.source = "1.13"}.text(), {{"gpus", 8}, {"drivers", drivers}}).status,
+              CheckStatus::NoData)
+        << drivers;
+}
+
 TEST_F(Gds, publicOutputsAreRead) {
   const std::vector<std::tuple<Sample, const char*, bool>> samples{
       {{.source = "1.13 on eight H100, log file not writable"}, "NVMe", true},

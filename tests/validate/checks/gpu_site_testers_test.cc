@@ -62,6 +62,18 @@ class NcclLoopback : public FakeHost {
   json asked_ = json::object();
 };
 
+TEST_F(NcclLoopback, theLargestMessageThatWasAskedForMustBeThere) {
+  for (const char* asked : {"1G", "1g", "2G", "1073741824", "1500M"}) {
+    asked_["max_bytes"] = asked;
+    EXPECT_EQ(run().status, CheckStatus::Pass) << asked << ": sizes are rounded down";
+  }
+  for (const char* asked : {"8G", "1T"}) {
+    asked_["max_bytes"] = asked;
+    EXPECT_EQ(run().status, CheckStatus::NoData) << asked;
+    EXPECT_THAT(run().text, HasSubstr("the largest result is of 1073741824 bytes"));
+  }
+}
+
 TEST_F(NcclLoopback, passesOverTheHcasAndLeavesNoOtherWay) {
   const auto good = run();
   EXPECT_EQ(good.status, CheckStatus::Pass) << good.text;

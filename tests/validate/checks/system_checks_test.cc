@@ -320,7 +320,7 @@ TEST_F(SystemChecks, aNicBesideTheRailsIsNotEvaluated) {
 }
 
 TEST_F(SystemChecks, rcclTestsAreReadLikeNcclTests) {
-  const json asked{{"model", "AMD Instinct MI300X"}, {"gpus", 8}};
+  const json asked{{"model", "AMD Instinct MI300X"}, {"gpus", 8}, {"max_bytes", "1G"}};
   EXPECT_EQ(check("gpu.nccl-tests", asked).status, CheckStatus::Error) << "not installed";
   const auto table = [](const char* busbw, const char* wrong, int gpus = 8) {
     std::string devices;

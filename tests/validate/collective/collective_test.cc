@@ -149,7 +149,7 @@ TEST(Collective, aRankThatDoesNotJoinIsNamed) {
         return fail(ErrorCode::Timeout, "nobody answers");
       });
   EXPECT_FALSE(report.passed);
-  EXPECT_NE(report.findings.front().find("did not join g"), std::string::npos)
+  EXPECT_NE(report.findings.front().find("could not begin g"), std::string::npos)
       << report.findings.front();
 }
 

@@ -16,6 +16,7 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using Names = std::vector<std::string>;
 
 const Names kLevel3{"software",         "memory",         "diagnostic",     "pcie",
@@ -129,6 +130,34 @@ TEST(Dcgm, aRuntimeErrorBesidePassesIsNoPass) {
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code(), ErrorCode::Unavailable);
   EXPECT_THAT(none.error().str(), HasSubstr("no host engine"));
+}
+
+TEST(Dcgm, whateverIsCalledAnErrorIsNoPass) {
+  const auto good = dcgm4(8, kLevel3);
+  for (const json& error : {json("nvvs crashed"), json({"one"}), json(5), json(true)})
+    for (const char* key : {"error", "errors", "Error", "error_id"}) {
+      auto root = good, diagnostic = good, result = good;
+      root[key] = error;
+      diagnostic["DCGM Diagnostic"][key] = error;
+      testAt(result, 0)["results"][3][key] = error;
+      for (const auto& each : {root, diagnostic, result})
+        EXPECT_THAT(wrongOf(each.dump(), 3), Not(IsEmpty())) << key << " " << error;
+    }
+  for (const json& silent : {json(""), json(nullptr), json(0), json::array(), json(false)}) {
+    auto root = good;
+    root["errors"] = silent;
+    EXPECT_THAT(wrongOf(root.dump(), 3), IsEmpty()) << silent;
+  }
+  auto warned = good;
+  warned["DCGM Diagnostic"]["warnings"] = {"x"};
+  EXPECT_THAT(wrongOf(warned.dump(), 3), Not(IsEmpty()));
+}
+
+TEST(Dcgm, aStatusThatIsThereTwiceIsNone) {
+  auto text = dcgm4(8, kLevel3).dump();
+  const std::string pass = "\"status\":\"Pass\"";
+  text.replace(text.find(pass), pass.size(), "\"status\":\"Fail\"," + pass);
+  EXPECT_FALSE(parseDcgmDiag(text));
 }
 
 TEST(Dcgm, everyOtherWordIsNone) {

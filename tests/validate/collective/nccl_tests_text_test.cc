@@ -274,6 +274,37 @@ TEST(NcclTestsText, wrongValuesCountWhereverTheyAre) {
   EXPECT_FALSE(parseNcclTests(nan)->checked);
 }
 
+/// A rate that is hundreds of times what its size and time give was believed where that is little.
+TEST(NcclTestsText, aRateMustComeOfItsSizeAndTime) {
+  const auto row = [](const char* bytes, const char* count) {
+    return kDevices + kHeading +
+           fmt::format(
+               "  {}     {}     float     sum      -1   4000.0  268.44  268.44      0   "
+               "4000.0  268.44  268.44      0\n",
+               bytes, count) +
+           kFooter;
+  };
+  EXPECT_TRUE(parseNcclTests(row("1073741824", "268435456")));
+  for (const auto& [bytes, count] :
+       {std::pair("1048576", "262144"), std::pair("8", "2"), std::pair("65536", "16384")}) {
+    const auto test = parseNcclTests(row(bytes, count));
+    ASSERT_FALSE(test) << bytes;
+    EXPECT_THAT(test.error().str(), HasSubstr("another unit?"));
+  }
+}
+
+TEST(NcclTestsText, whatSaysThatItValidatesNothingIsUnchecked) {
+  const auto with = [](const char* validation) {
+    return parseNcclTests(
+               "# nThread 1 nGpus 2 minBytes 8 maxBytes 1073741824 step: 2(factor) "
+               "warmup iters: 1 iters: 20 agg iters: 1 validation: " +
+               std::string(validation) + " graph: 0\n" + kDevices + kHeading + kLarge + kFooter)
+        ->checked;
+  };
+  EXPECT_TRUE(with("1"));
+  EXPECT_FALSE(with("0")) << "-c 0";
+}
+
 TEST(NcclTestsText, twoRanksOnOneGpuAreOne) {
   const auto one =
       "#  Rank  0 Group  0 Pid 1 on lab device  0 [0000:02:00] NVIDIA GeForce RTX 5090\n"

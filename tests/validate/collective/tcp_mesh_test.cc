@@ -83,8 +83,8 @@ TEST(MeshErrors, aRankThatDoesNotComeIsAFailureWithinTheLimit) {
   asked.limit = std::chrono::seconds(1);
   const auto report = runJob(asked, joinTcp);
   EXPECT_FALSE(report.passed);
-  EXPECT_THAT(report.findings.front(), AllOf(HasSubstr("rank 0 did not join g"),
-                                             HasSubstr("2 of 2 other ranks did not connect")));
+  EXPECT_THAT(report.findings.front(), AllOf(HasSubstr("rank 0 could not begin g"),
+                                             HasSubstr("rank 1, rank 2 did not connect")));
 }
 
 TEST(MeshErrors, unknownPeersAtTheMeetingPlaceAreSentAway) {
@@ -185,6 +185,15 @@ TEST(CollectiveProgram, nodesMeetAndTellEveryPair) {
   }
 }
 
+TEST(CollectiveProgram, aReportThatCannotBeWrittenIsNoSuccess) {
+  io::Command command{
+      "sh",
+      {"-c", "exec \"$0\" --probe >/dev/full", (test::binFolder() / "muster-collective").string()}};
+  const auto ended = io::runBlocking(command);
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->code, 4) << ended->err;
+}
+
 TEST(CollectiveProgram, saysWhatItCannotDo) {
   const auto probe = program("", {"--probe"});
   ASSERT_EQ(probe.code, 0) << probe.err;
@@ -196,7 +205,17 @@ TEST(CollectiveProgram, saysWhatItCannotDo) {
   EXPECT_EQ(program(toJson(asked).dump(), {"--verbose"}).code, 2);
   const auto late = program(toJson(asked).dump());
   EXPECT_EQ(late.code, 1);
-  EXPECT_THAT(late.out, HasSubstr("1 of 1 other ranks did not connect"));
+  EXPECT_THAT(late.out, HasSubstr("rank 1 did not connect"));
+  // A mistyped floor would be none, and one of nothing, too.
+  auto mistyped = toJson(asked);
+  mistyped["min_busbw_gbyte_per_s"] = 1e6;
+  const auto refused = program(mistyped.dump());
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("it has no min_busbw_gbyte_per_s"));
+  auto of_nothing = toJson(asked);
+  of_nothing["operations"] = {"pair"}, of_nothing["min_busbw_gbytes_per_s"] = 100;
+  EXPECT_THAT(program(of_nothing.dump()).err, HasSubstr("is a floor of collectives, and none"));
+  EXPECT_THAT(program("{}").err, HasSubstr("this is not a job"));
   if (said.at("transports").size() > 1)
     GTEST_SKIP() << "NCCL can be used here: tools/gpu-test runs it";
   EXPECT_FALSE(said.at("no_nccl").get<std::string>().empty());

@@ -102,6 +102,57 @@ TEST(RollCall, aRankThatStopsIsNamedByAllOthers) {
   EXPECT_THAT(report.findings, Contains(HasSubstr("waiting for rank 2 (127.0.0.1)")));
 }
 
+/// A rank whose process ends: its streams close, and nobody is told why.
+class Ends final : public Communicator {
+ public:
+  explicit Ends(std::unique_ptr<Communicator> joined) : joined_(std::move(joined)) {}
+  std::string device() const override { return "gone"; }
+  Result<std::uint64_t> check(const Step&, std::uint64_t) override {
+    joined_.reset();
+    return fail(ErrorCode::Internal, "killed");
+  }
+  Result<double> time(const Step&, int) override { return fail(ErrorCode::Internal, "killed"); }
+
+ private:
+  std::unique_ptr<Communicator> joined_;
+};
+
+JobReport runWithEnded(int ended, int ranks) {
+  Job job;
+  job.group = "g", job.meeting = fmt::format("127.0.0.1:{}", freePort());
+  job.ranks = job.local_ranks = ranks;
+  job.operations = {Operation::AllReduce};
+  job.transport = Transport::Tcp;
+  job.min_bytes = job.max_bytes = 4'096;
+  job.iterations = 1, job.limit = std::chrono::seconds(60);
+  return runJob(
+      job, [&](const Job& asked, int rank, int local) -> Result<std::unique_ptr<Communicator>> {
+        TRY(joined, joinTcp(asked, rank, local));
+        if (rank != ended) return joined;
+        return std::make_unique<Ends>(std::move(joined));
+      });
+}
+
+// What was wrong: a rank that ended let its neighbour end, and two of three accused a good one.
+TEST(RollCall, aRankThatEndsIsNamedByAllOthersLongBeforeTheLimit) {
+  for (const int ended : {1, 2, 4}) {
+    const auto began = StreamClock::now();
+    const auto report = runWithEnded(ended, 5);
+    EXPECT_FALSE(report.passed);
+    EXPECT_LT(StreamClock::now() - began, std::chrono::seconds(45));
+    const auto name = fmt::format("rank {} (127.0.0.1) does not answer the roll call", ended);
+    EXPECT_EQ(std::ranges::count_if(report.findings,
+                                    [&](const auto& each) { return each.contains(name); }),
+              4)
+        << testing::PrintToString(report.findings);
+    EXPECT_EQ(std::ranges::count_if(
+                  report.findings,
+                  [](const auto& each) { return each.contains("does not answer the roll call"); }),
+              4)
+        << "nobody else is accused: " << testing::PrintToString(report.findings);
+  }
+}
+
 TEST(RollCall, rankZeroIsNamedWhenItIsTheOneThatStops) {
   const auto report = runWithStopped(0, 3);
   int named = 0;
