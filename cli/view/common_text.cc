@@ -15,6 +15,18 @@ bool isOfName(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_';
 }
 
+/// std::isxdigit asks the locale, for each of a plan's hundred million characters.
+bool isHexDigit(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/// The whole name, not a part of a longer one.
+bool isNameAt(std::string_view text, std::size_t at, std::string_view name) {
+  return !name.empty() && text[at] == name.front() && text.substr(at).starts_with(name) &&
+         (at == 0 || !isOfName(text[at - 1])) &&
+         (at + name.size() == text.size() || !isOfName(text[at + name.size()]));
+}
+
 }  // namespace
 
 // Digests are long and say nothing to people: the first eight digits tell two of them apart.
@@ -22,7 +34,7 @@ std::string briefDigests(const std::string& value) {
   std::string out;
   std::size_t hex_run = 0;
   for (const char c : value) {
-    hex_run = std::isxdigit(static_cast<unsigned char>(c)) ? hex_run + 1 : 0;
+    hex_run = isHexDigit(c) ? hex_run + 1 : 0;
     if (hex_run <= kShownHexDigits)
       out += c;
     else if (hex_run == kShownHexDigits + 1)
@@ -32,21 +44,24 @@ std::string briefDigests(const std::string& value) {
 }
 
 void appendCommon(std::string& out, std::string_view text, std::string_view name) {
+  std::size_t same = 0;  ///< where the text begins that stays as it is
+  const auto put = [&](std::size_t at, std::string_view instead, std::size_t next) {
+    out += text.substr(same, at - same);
+    out += instead;
+    same = next;
+  };
   for (std::size_t at = 0; at < text.size();) {
-    if (text.compare(at, name.size(), name) == 0 && (at == 0 || !isOfName(text[at - 1])) &&
-        (at + name.size() == text.size() || !isOfName(text[at + name.size()]))) {
-      out += "NODE";
-      at += name.size();
+    if (isNameAt(text, at, name)) {
+      put(at, "NODE", at + name.size());
+      at = same;
       continue;
     }
     std::size_t end = at;
-    while (end < text.size() && std::isxdigit(static_cast<unsigned char>(text[end]))) ++end;
-    if (end - at > kShownHexDigits)
-      out += "…";
-    else
-      out += text.substr(at, std::max<std::size_t>(end - at, 1));
+    while (end < text.size() && isHexDigit(text[end])) ++end;
+    if (end - at > kShownHexDigits) put(at, "…", end);
     at = std::max(end, at + 1);
   }
+  out += text.substr(same);
 }
 
 std::string commonText(std::string_view text, std::string_view name) {
