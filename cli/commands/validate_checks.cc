@@ -22,7 +22,7 @@ int validateChecks(const app::Options& options) {
                      {"needs", row.needs},
                      {"units", row.units},
                      {"expected_from", row.source},
-                     {"advice", row.advice},
+                     {"what_to_do", row.advice},
                      {"parameters", validate::paramNames(row.id)}});
     std::cout << jsonText(out, 2) << '\n';
     return kOk;

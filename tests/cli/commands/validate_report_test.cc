@@ -197,7 +197,8 @@ TEST_F(ValidateCommands, theCatalogueIsPrintedWithoutAnything) {
   const auto listed =
       json::parse(folder_.muster({"--json", "validate", "checks"}).out, nullptr, false);
   ASSERT_TRUE(listed.is_array());
-  for (const auto& row : listed) EXPECT_FALSE(row.at("advice").get<std::string>().empty()) << row;
+  for (const auto& row : listed)
+    EXPECT_FALSE(row.at("what_to_do").get<std::string>().empty()) << row;
 }
 
 TEST_F(ValidateCommands, runAsksForNodesThatHaveGates) {
