@@ -90,6 +90,11 @@ Failure SqliteBackend::explain(const soci::soci_error& error, soci::session&) co
 }
 
 Error SqliteBackend::explain(int code, const std::string& text) const {
+  // SQLite reads a store in use only with the shared memory that it may write beside it, and
+  // without that it would not see what another process has committed.
+  constexpr std::string_view kToLook =
+      "to look only, copy its folder to a disk with room while no muster works with it, and name "
+      "the copy by MUSTER_STATE";
   switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -102,8 +107,8 @@ Error SqliteBackend::explain(int code, const std::string& text) const {
       return Error(ErrorCode::Unavailable,
                    fmt::format("{} cannot be written by this user ({}); nothing was changed; check "
                                "its owner and whether the file system "
-                               "is read-only",
-                               name_, text))
+                               "is read-only; {}",
+                               name_, text, kToLook))
           .retryable(false);
     case SQLITE_CANTOPEN:
       return Error(ErrorCode::Unavailable,
@@ -121,8 +126,8 @@ Error SqliteBackend::explain(int code, const std::string& text) const {
     case SQLITE_IOERR:
       return Error(ErrorCode::Unavailable,
                    fmt::format("{} could not be read or written ({}); check that its disk has room "
-                               "and is healthy (dmesg)",
-                               name_, text))
+                               "and is healthy (dmesg); {}",
+                               name_, text, kToLook))
           .retryable(false);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:

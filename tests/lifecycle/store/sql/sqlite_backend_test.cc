@@ -190,6 +190,7 @@ TEST_F(SqliteStoreTest, aReadOnlyFileIsSaidToBe) {
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().code(), ErrorCode::Unavailable);
   EXPECT_FALSE(store.error().canRetry());
+  EXPECT_THAT(store.error().str(), HasSubstr("copy its folder")) << "who wants to look can";
 }
 
 TEST_F(SqliteStoreTest, aFolderThatIsNotThereIsSaidToBe) {
