@@ -13,8 +13,12 @@ constexpr const char* kUsualSessions = "/redfish/v1/SessionService/Sessions";
 }  // namespace
 
 std::string sessionsOf(const Json& service_root) {
-  if (const auto path = linkAt(service_root, "Links/Sessions"); !path.empty())
-    return pathOnly(path);
+  // Its path, at this BMC: who is sent to another host by a link keeps the password here. A link
+  // that is none is no word that there are no sessions, or Basic would send it with every request.
+  if (const auto link = linkAt(service_root, "Links/Sessions"); !link.empty()) {
+    const auto path = pathOnly(link);
+    return path.starts_with('/') ? path : kUsualSessions;
+  }
   const bool known = service_root.is_object() && service_root.contains("RedfishVersion");
   if (known && !find(service_root, "SessionService")) return {};
   return kUsualSessions;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bmc/redfish/basic_authentication.h"
 #include "tests/bmc/redfish_rig.h"
 #include "tests/bmc/virtual_bmc.h"
 
@@ -55,6 +56,20 @@ TEST_F(RedfishSessionTest, aLinkToAnotherHostIsNotFollowed) {
   for (const char* glued : {".evil.example/redfish/v1", "@evil.example/redfish/v1"})
     EXPECT_EQ(loop.run(session->get(glued)).error().code(), ErrorCode::Corrupt);
   EXPECT_EQ(net.requests.size(), sent) << "nothing was sent";
+}
+
+/// Whoever answers on a BMC's behalf decides neither where the password goes, nor that it goes with
+/// every request.
+TEST(SessionsOf, aLinkToAnotherHostIsAPathHereAndOneThatIsNoneIsNoWayToBasic) {
+  const auto sessions = [](const std::string& link) {
+    return sessionsOf(
+        Json{{"RedfishVersion", "1.6.0"}, {"Links", {{"Sessions", {{"@odata.id", link}}}}}});
+  };
+  EXPECT_EQ(sessions("https://evil.example/redfish/v1/Sessions"), "/redfish/v1/Sessions");
+  EXPECT_EQ(sessions("/redfish/v1/S"), "/redfish/v1/S");
+  for (const auto* link : {"gopher://evil.example/x", "evil.example", "https://"})
+    EXPECT_THAT(sessions(link), testing::StartsWith("/redfish/v1/")) << link;
+  EXPECT_EQ(sessionsOf(Json{{"RedfishVersion", "1.6.0"}}), "") << "it has none: Basic, to itself";
 }
 
 TEST(UrlOfLink, anAbsoluteLinkOfTheBmcItselfIsItsPath) {
