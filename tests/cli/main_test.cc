@@ -40,6 +40,22 @@ TEST_F(CliTest, outputThatCouldNotBeWrittenIsAFailure) {
   EXPECT_THAT(ended->err, HasSubstr("of the output could be written"));
 }
 
+/// Closed is not a pipe whose reader has enough: nobody has read anything.
+TEST_F(CliTest, aClosedOutputIsAFailureOfWhatPrints) {
+  const auto run = [this](const std::string& script) {
+    auto command = folder_.command({"--version"});
+    command.args = {"-c", script, command.program};
+    command.program = "sh";
+    auto ended = io::runBlocking(command);
+    return ended ? std::move(*ended) : io::ProcessExit{-1, "", ended.error().str()};
+  };
+  const auto closed = run("exec \"$0\" --version >&-");
+  EXPECT_EQ(closed.code, kFailed);
+  EXPECT_THAT(closed.err, HasSubstr("of the output could be written"));
+  EXPECT_EQ(run("exec \"$0\" --version > /dev/null").code, kOk);
+  EXPECT_EQ(run("exec \"$0\" no-such-word >&-").code, kUsage) << "it prints on standard error";
+}
+
 TEST_F(CliTest, unknownWordsAreUsageErrors) {
   EXPECT_EQ(folder_.muster({}).code, kUsage);
   EXPECT_EQ(folder_.muster({"provision-everything"}).code, kUsage);
