@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <csignal>
 #include <fstream>
 #include <iostream>
 #include <limits>
@@ -242,6 +243,26 @@ Result<void> tell(const Words& words, const Report& report) {
   return {};
 }
 
+/// Only what a handler may call. It then ends as the signal ends a program, so that a shell and an
+/// agent see which one it was (128 + its number).
+void endBySignal(int signal) {
+  constexpr std::string_view kLine =
+      "muster-burn: ended by a signal before its end: nothing was evaluated, and there is no "
+      "report\n";
+  (void)!::write(STDERR_FILENO, kLine.data(), kLine.size());
+  (void)::raise(signal);  // its action is the usual one again
+}
+
+/// One that was ignored at the start (nohup) stays so.
+void tellOfSignals() {
+  struct sigaction tell{}, before{};
+  tell.sa_handler = endBySignal;
+  tell.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
+      (void)::sigaction(signal, &tell, nullptr);
+}
+
 Result<int> run(Words& words) {
   std::error_code error;
   TRY(devices, openDevices(words.backend, words.threads,
@@ -253,6 +274,7 @@ Result<int> run(Words& words) {
     (void)codeOnceWritten(kProgram, kNotPassed, std::cout, STDOUT_FILENO);
     ::_exit(kNotPassed);  // the call that hangs never ends, and neither would its thread
   };
+  tellOfSignals();
   if (words.self_test) return testSelf(devices, true, true, words.options);
   TRY(stages, stagesOf(words, *devices.front()));
   TRY(floors, floorsOf(words));

@@ -49,6 +49,21 @@ TEST(BurnProgram, whatItWouldReadAsSomethingElseIsRefused) {
   EXPECT_EQ(most.code, 0) << most.err;
 }
 
+/// Once the kernel says that it has a handler for SIGTERM (bit 14), it is sent. A shell's
+/// background ignores SIGINT.
+TEST(BurnProgram, aSignalEndsItWithALine) {
+  for (const auto& [name, number] : {std::pair{"INT", 2}, std::pair{"TERM", 15}}) {
+    const auto ended =
+        burnBy(std::string("env --default-signal=INT \"$1\" --threads 1 --no-canary "
+                           "--stage units --seconds 600 & "
+                           "until grep -q '^SigCgt:.*[2-9a-f]...$' /proc/$!/status; do "
+                           "kill -0 $! || exit 99; done; kill -") +
+               name + " $!; wait $!");
+    EXPECT_EQ(ended.code, 128 + number) << name << ended.err;
+    EXPECT_THAT(ended.err, HasSubstr("ended by a signal before its end")) << name;
+  }
+}
+
 TEST(BurnProgram, aSelfTestTakesNoWordThatItWouldNotHear) {
   for (const std::string words : {"--dtype bf16", "--stage foo", "--seconds 1", "--json -",
                                   "--min a=1", "--seed 7", "--no-canary"}) {
