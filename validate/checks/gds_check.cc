@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <span>
 #include <sstream>
 
 namespace muster::validate {
@@ -24,6 +25,10 @@ constexpr std::string_view kRelease = "GDS release version:", kGpu = "GPU index 
 /// Until release 1.15, and since.
 constexpr std::array<std::string_view, 4> kDirect{"Supported", "nvfs", "p2pdma", "dmabuf"};
 constexpr std::array<std::string_view, 3> kNotDirect{"Unsupported", "compat", "N/A"};
+
+bool isIn(std::span<const std::string_view> words, const std::string& word) {
+  return std::ranges::find(words, word) != words.end();
+}
 
 enum class Section { Heading, Environment, Drivers, Settings, Gpus, Platform };
 struct SectionName {
@@ -103,15 +108,13 @@ Result<void> readLine(const std::string& line, Section section, GdsPlatform& out
 }  // namespace
 
 bool GdsPlatform::isDirect(const std::set<std::string>& ways) {
-  return std::ranges::any_of(
-      ways, [](const std::string& way) { return std::ranges::contains(kDirect, way); });
+  return std::ranges::any_of(ways, [](const std::string& way) { return isIn(kDirect, way); });
 }
 
 std::set<std::string> GdsPlatform::unknownWords(const std::set<std::string>& ways) {
   std::set<std::string> out;
   for (const auto& way : ways)
-    if (!std::ranges::contains(kDirect, way) && !std::ranges::contains(kNotDirect, way))
-      out.insert(way);
+    if (!isIn(kDirect, way) && !isIn(kNotDirect, way)) out.insert(way);
   return out;
 }
 

@@ -128,7 +128,7 @@ JobReport runWithEnded(int ended, int ranks) {
   return runJob(
       job, [&](const Job& asked, int rank, int local) -> Result<std::unique_ptr<Communicator>> {
         TRY(joined, joinTcp(asked, rank, local));
-        if (rank != ended) return joined;
+        if (rank != ended) return std::move(joined);
         return std::make_unique<Ends>(std::move(joined));
       });
 }
