@@ -55,8 +55,8 @@ TEST(BurnProgram, aSignalEndsItWithALine) {
   for (const auto& [name, number] : {std::pair{"INT", 2}, std::pair{"TERM", 15}}) {
     const auto ended =
         burnBy(std::string("env --default-signal=INT \"$1\" --threads 1 --no-canary "
-                           "--stage units --seconds 600 & "
-                           "until grep -q '^SigCgt:.*[2-9a-f]...$' /proc/$!/status; do "
+                           "--stage gemm --dtype fp32 --n 128 --seconds 600 & "
+                           "until grep -q '^SigCgt:.*[4-7c-f]...$' /proc/$!/status; do "
                            "kill -0 $! || exit 99; done; kill -") +
                name + " $!; wait $!");
     EXPECT_EQ(ended.code, 128 + number) << name << ended.err;

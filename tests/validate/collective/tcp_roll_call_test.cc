@@ -73,14 +73,19 @@ class Stops final : public Communicator {
   const bool stops_;
 };
 
-JobReport runWithStopped(int stopped, int ranks) {
+Job allReduceOf(int ranks, std::chrono::seconds limit) {
   Job job;
   job.group = "g", job.meeting = fmt::format("127.0.0.1:{}", freePort());
   job.ranks = job.local_ranks = ranks;
   job.operations = {Operation::AllReduce};
   job.transport = Transport::Tcp;
   job.min_bytes = job.max_bytes = 4'096;
-  job.iterations = 1, job.limit = std::chrono::seconds(2);
+  job.iterations = 1, job.limit = limit;
+  return job;
+}
+
+JobReport runWithStopped(int stopped, int ranks) {
+  const auto job = allReduceOf(ranks, std::chrono::seconds(2));
   Stops::Others others;
   others.left = ranks - 1;
   return runJob(
@@ -118,13 +123,7 @@ class Ends final : public Communicator {
 };
 
 JobReport runWithEnded(int ended, int ranks) {
-  Job job;
-  job.group = "g", job.meeting = fmt::format("127.0.0.1:{}", freePort());
-  job.ranks = job.local_ranks = ranks;
-  job.operations = {Operation::AllReduce};
-  job.transport = Transport::Tcp;
-  job.min_bytes = job.max_bytes = 4'096;
-  job.iterations = 1, job.limit = std::chrono::seconds(60);
+  const auto job = allReduceOf(ranks, std::chrono::seconds(60));
   return runJob(
       job, [&](const Job& asked, int rank, int local) -> Result<std::unique_ptr<Communicator>> {
         TRY(joined, joinTcp(asked, rank, local));
