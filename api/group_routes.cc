@@ -3,6 +3,7 @@
 #include "api/answers.h"
 #include "api/rack_power.h"
 #include "api/schema.h"
+#include "bmc/health_watch.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/pools.h"
 #include "inventory/model/profile.h"
@@ -72,28 +73,28 @@ Reply rackPower(SiteReader& reader, const Call& call) {
   TRY(session, reader.session());
   const auto& cluster = session->cluster();
   const auto rack = call.text("rack");
-  lifecycle::FactSet facts;  // as the store has them now: `fleet` may be a look older
+  RackPower power;
   for (const auto& node : cluster.nodes) {
     if (node.rack != rack) continue;
-    TRY(of_node, reader.store().factsOf(lifecycle::Subject(node.name)));
-    for (auto& fact : of_node) facts.put(std::move(fact));
+    TRY(facts, reader.store().factsOf(lifecycle::Subject(node.name)));  // as they are now
+    const auto health = std::ranges::find(facts, bmc::kBmcHealthFacet,
+                                          [](const auto& each) { return each.facet.str(); });
+    power.add(cluster, node, health == facts.end() ? nullptr : &*health, reader.now());
   }
-  const auto by_rack = powerByRack(cluster, facts, reader.now());
-  const auto power = by_rack.find(rack);
-  if (power == by_rack.end())
+  if (power.nodes() == 0)
     return std::unexpected(
         Problem(404, "not-found", "no node of the inventory is in rack " + rack));
   auto readings = nlohmann::json::array();
-  for (const auto& each : power->second.readings)
+  for (const auto& each : power.readings)
     readings.push_back({{"node", each.node},
                         {"watts", each.watts},
                         {"of", each.of},
                         {"at", muster::toString(each.at)}});
-  auto out = powerJson(power->second, validate::PowerBudget(cluster).limitOf(rack));
+  auto out = powerJson(power, validate::PowerBudget(cluster).limitOf(rack));
   out.update({{"rack", rack},
-              {"nodes", power->second.nodes()},
+              {"nodes", power.nodes()},
               {"readings", std::move(readings)},
-              {"unread", power->second.unread}});
+              {"unread", power.unread}});
   return Answer{200, std::move(out)};
 }
 

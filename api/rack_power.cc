@@ -19,26 +19,28 @@ constexpr auto kPowerIsKnownFor = 3 * bmc::kHealthEvery;
 
 }  // namespace
 
+void RackPower::add(const inventory::Cluster& cluster, const inventory::Node& node,
+                    const lifecycle::Fact* health, WallTime now) {
+  const auto& profile = cluster.profileOf(node);
+  full_load_watts += validate::wattsOf(profile);
+  estimated_nodes += !profile.power_watts;
+  const auto power = health ? bmc::machinePowerIn(health->evidence) : std::nullopt;
+  if (!power || now - health->observed_at > kPowerIsKnownFor) {
+    unread.push_back(node.name.str());
+    return;
+  }
+  drawn_watts += power->watts;
+  oldest_at = std::min(oldest_at.value_or(health->observed_at), health->observed_at);
+  readings.push_back({node.name.str(), power->watts, power->of, health->observed_at});
+}
+
 std::map<std::string, RackPower> powerByRack(const inventory::Cluster& cluster,
                                              const lifecycle::FactSet& facts, WallTime now) {
   const FacetName health{std::string(bmc::kBmcHealthFacet)};
   std::map<std::string, RackPower> out;
-  for (const auto& node : cluster.nodes) {
-    if (node.rack.empty()) continue;
-    auto& rack = out[node.rack];
-    const auto& profile = cluster.profileOf(node);
-    rack.full_load_watts += validate::wattsOf(profile);
-    rack.estimated_nodes += !profile.power_watts;
-    const auto* fact = facts.find(lifecycle::Subject(node.name), health);
-    const auto power = fact ? bmc::machinePowerIn(fact->evidence) : std::nullopt;
-    if (!power || now - fact->observed_at > kPowerIsKnownFor) {
-      rack.unread.push_back(node.name.str());
-      continue;
-    }
-    rack.drawn_watts += power->watts;
-    rack.oldest_at = std::min(rack.oldest_at.value_or(fact->observed_at), fact->observed_at);
-    rack.readings.push_back({node.name.str(), power->watts, power->of, fact->observed_at});
-  }
+  for (const auto& node : cluster.nodes)
+    if (!node.rack.empty())
+      out[node.rack].add(cluster, node, facts.find(lifecycle::Subject(node.name), health), now);
   return out;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/facet.h"
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,10 +14,6 @@
 #include <optional>
 #include <string>
 #include <vector>
-
-namespace muster::inventory {
-struct Cluster;
-}
 
 namespace muster::api {
 
@@ -36,10 +33,12 @@ struct RackPower {
   std::size_t estimated_nodes = 0;     ///< whose profile does not declare what they draw
 
   std::size_t nodes() const { return readings.size() + unread.size(); }
+  /// `health`: the node's fact health.bmc; null: there is none.
+  void add(const inventory::Cluster& cluster, const inventory::Node& node,
+           const lifecycle::Fact* health, WallTime now);
 };
 
-/// By rack, those that have nodes. `facts`: at least the facet health.bmc of the nodes of which
-/// something should be known.
+/// By rack, those that have nodes. `facts`: of the whole site.
 std::map<std::string, RackPower> powerByRack(const inventory::Cluster& cluster,
                                              const lifecycle::FactSet& facts, WallTime now);
 

@@ -8,6 +8,7 @@
 #include "inventory/model/pools.h"
 #include "validate/bmc_gate.h"
 #include "validate/checks/check_row.h"
+#include "validate/collective/nccl_tests.h"
 #include "validate/gates.h"
 
 #include <algorithm>
@@ -93,17 +94,6 @@ constexpr IdleBound kIdleBounds[] = {
 constexpr std::string_view kLargestMessage = "max_bytes";
 constexpr double kIdleMessageBytes = 1024.0 * 1024 * 1024;
 
-/// "512M" as nccl-tests read it; nullopt: another word.
-std::optional<double> bytesOf(std::string_view text) {
-  double factor = 1;
-  for (const auto& [letter, bytes] :
-       {std::pair('K', 1024.0), std::pair('M', 1024.0 * 1024), std::pair('G', kIdleMessageBytes)})
-    if (text.ends_with(letter)) factor = bytes;
-  if (factor > 1) text.remove_suffix(1);
-  const auto number = numberOf(std::string(text));
-  return number ? std::optional(number->get<double>() * factor) : std::nullopt;
-}
-
 std::optional<Refusal> whyNotOnIdleNodes(std::string_view check, const std::string& name,
                                          const std::string& value) {
   const auto refusal = [&](const std::string& most) {
@@ -114,7 +104,7 @@ std::optional<Refusal> whyNotOnIdleNodes(std::string_view check, const std::stri
         "lower it, or name another gate of level quick in active_checks"};
   };
   if (name == kLargestMessage) {
-    const auto bytes = bytesOf(value);
+    const auto bytes = collective::messageBytes(value);
     return bytes && *bytes > kIdleMessageBytes ? std::optional(refusal("1G")) : std::nullopt;
   }
   const auto bound = std::ranges::find(kIdleBounds, name, &IdleBound::param);

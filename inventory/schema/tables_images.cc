@@ -151,8 +151,7 @@ constexpr TextFormat kModulePattern{"a shell pattern below the kernel's modules"
                                     "^[A-Za-z0-9_][A-Za-z0-9_.*/-]{0,199}$",
                                     "drivers/net/ethernet/ti/*"};
 
-void checkRamOs(RamOsSpec& ram_os, const Value& map, Reader& reader) {
-  (void)ram_os;
+void checkRamOs(RamOsSpec& /*read*/, const Value& map, Reader& reader) {
   std::set<std::string> seen;
   for (const Value& item : place(map, "packages").items) {
     const auto name = item.text.substr(0, item.text.find_first_of(":="));

@@ -304,6 +304,14 @@ std::vector<std::string> sortedOnce(std::vector<std::string> words) {
   return words;
 }
 
+/// Their keys are files that may be renewed: the archive is the same.
+json identityOf(const std::vector<inventory::PackageArchive>& archives) {
+  auto out = json::array();
+  for (const auto& archive : archives)
+    out.push_back({archive.name, archive.url, archive.suite, archive.components});
+  return out;
+}
+
 }  // namespace
 
 std::string imageKey(const inventory::Image& image) {
@@ -323,9 +331,7 @@ std::string imageKey(const inventory::Image& image) {
                        {"mirror", build->mirror}};
     if (dnf) inputs["build"]["release"] = build->release;
     if (!build->modules.empty()) inputs["build"]["modules"] = build->modules;
-    for (const auto& archive : build->archives)
-      inputs["build"]["archives"].push_back(
-          {archive.name, archive.url, archive.suite, archive.components});
+    if (!build->archives.empty()) inputs["build"]["archives"] = identityOf(build->archives);
   } else {
     inputs["import"] = std::get<inventory::ImageImport>(image.source).sha256;
   }
@@ -337,13 +343,10 @@ std::string ramOsKey(const inventory::RamOsSpec& spec, Architecture architecture
   if (architecture != Architecture::Amd64)
     inputs += fmt::format(" {}", traitsOf(architecture).name);
   if (spec != inventory::RamOsSpec{}) {
-    auto archives = json::array();
-    for (const auto& archive : spec.archives)
-      archives.push_back({archive.name, archive.url, archive.suite, archive.components});
     const json declared = {{"kernel", spec.kernel},
                            {"packages", sortedOnce(spec.packages)},
                            {"modules", sortedOnce(spec.modules)},
-                           {"archives", archives}};
+                           {"archives", identityOf(spec.archives)}};
     inputs += " " + jsonText(declared);
   }
   return io::sha256Hex(inputs);

@@ -12,7 +12,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <set>
 #include <sstream>
@@ -79,25 +78,14 @@ std::optional<double> busbwFloor(const nlohmann::json& params, const std::string
 
 constexpr const char* kLargestMessage = "8G";
 
-/// "8G" as nccl-tests read it; 0: they would refuse it, too.
-double bytesOf(std::string_view text) {
-  double value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (read.ec != std::errc() || value <= 0) return 0;
-  const std::string_view unit = text.substr(static_cast<std::size_t>(read.ptr - text.data()));
-  for (const auto& [letter, bytes] : {std::pair('k', 0x1p10), std::pair('m', 0x1p20),
-                                      std::pair('g', 0x1p30), std::pair('t', 0x1p40)})
-    if (unit.size() == 1 && std::tolower(static_cast<unsigned char>(unit[0])) == letter)
-      return value * bytes;
-  return unit.empty() ? value : 0;
-}
-
 /// Sizes are rounded down to what the ranks share evenly, and a small message says nothing of the
 /// rate of a large one. Empty: the largest that was asked for is there.
 std::string whatIsMissing(const collective::NcclTest& test, const nlohmann::json& params) {
   constexpr double kRoundedDown = 0.5;
   const auto asked = params.value("max_bytes", std::string(kLargestMessage));
-  if (static_cast<double>(test.largestBytes()) >= kRoundedDown * bytesOf(asked)) return {};
+  if (static_cast<double>(test.largestBytes()) >=
+      kRoundedDown * collective::messageBytes(asked).value_or(0))
+    return {};
   return fmt::format("messages up to {} were asked for, and the largest result is of {} bytes",
                      asked, test.largestBytes());
 }

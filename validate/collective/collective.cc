@@ -279,9 +279,7 @@ json toJson(const Job& job) {
 
 Result<Job> parseJob(std::string_view text) {
   Job job;
-  auto limits = kToolJson;
-  limits.duplicates = DuplicateKeys::Refused;
-  const auto parsed = parseJson(text, limits);
+  const auto parsed = parseJson(text, kOrderJson);
   if (!parsed || !parsed->is_object())
     return fail(ErrorCode::InvalidInput, "this is not a job: one JSON object is wanted");
   const auto& from = *parsed;

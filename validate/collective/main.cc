@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster-collective: one node's ranks of one group. Reads a job from standard input, writes a
 // report to standard output.
-//   muster-collective            exit 0: passed, 1: not passed, 2: no job, 4: the report could not
-//   be written. What hangs is ended after the job's limit, with a report that says so.
-//   muster-collective --probe    which transports there are, as JSON; exit 0 muster-collective
-//   --slurm    the job of a step of Slurm, one task a node; srun ends with the worst exit status
+//
+// muster-collective: exit 0: passed, 1: not passed, 2: no job, 4: the report could not be written.
+// What hangs is ended after the job's limit, with a report that says so.
+//
+// muster-collective --probe: which transports there are, as JSON; exit 0.
+//
+// muster-collective --slurm: the job of a step of Slurm, one task a node; srun ends with the worst
+// exit status.
 #include "base/io/process.h"
 #include "base/json_output.h"
 #include "base/main_guard.h"

@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cctype>
+#include <charconv>
 #include <cmath>
 #include <set>
 
@@ -130,6 +132,19 @@ Result<NcclTest> readJson(const json& root, std::string_view program) {
 }
 
 }  // namespace
+
+std::optional<double> messageBytes(std::string_view text) {
+  double value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (read.ec != std::errc() || value < 0) return std::nullopt;
+  const auto unit = text.substr(static_cast<std::size_t>(read.ptr - text.data()));
+  if (unit.empty()) return value;
+  if (unit.size() > 1) return std::nullopt;
+  for (const auto& [letter, bytes] : {std::pair('k', 0x1p10), std::pair('m', 0x1p20),
+                                      std::pair('g', 0x1p30), std::pair('t', 0x1p40)})
+    if (std::tolower(static_cast<unsigned char>(unit[0])) == letter) return value * bytes;
+  return std::nullopt;
+}
 
 double NcclTest::bestBusbw() const {
   const TestRow* largest = nullptr;

@@ -21,6 +21,10 @@ struct TestRow {
   std::uint64_t bytes = 0;
   std::optional<Measured> out_of_place, in_place;  ///< one of them at least
 };
+/// A size as the program's options -b and -e take it: "8", "512M", "8G". Bytes; nullopt: another
+/// word.
+std::optional<double> messageBytes(std::string_view text);
+
 struct NcclTest {
   std::vector<TestRow> rows;
   long out_of_bounds = 0;

@@ -8,7 +8,6 @@
 #include "validate/collective/tcp_streams.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -130,24 +129,20 @@ class TcpRank final : public Communicator {
     return hello;
   }
 
-  /// "rank 2 and rank 5 did not connect": those after this one that have no stream.
-  std::string missingAfter(int rank) const {
-    constexpr std::size_t kMaxNamed = 8;
+  /// Those after this one that have no stream.
+  std::string whoIsMissing() const {
     std::vector<std::string> missing;
-    for (int other = rank + 1; other < ranks_; ++other)
+    for (int other = rank_ + 1; other < ranks_; ++other)
       if (stream(other) < 0) missing.push_back(fmt::format("rank {}", other));
-    const auto count = missing.size();
-    missing.resize(std::min(count, kMaxNamed));
-    if (count > kMaxNamed) missing.push_back(fmt::format("{} more", count - kMaxNamed));
-    return fmt::format("{} did not connect: not started, cut off, or with another job",
-                       fmt::join(missing, ", "));
+    return someOf(std::move(missing)) +
+           " did not connect: not started, cut off, or with another job";
   }
 
   /// All ranks after this one. Unknown peers are sent away; the same rank twice is an error.
   Result<void> acceptFrom(int listener, std::vector<Hello>& table) {
     for (int left = ranks_ - 1 - rank_; left > 0;) {
       auto came = acceptOne(listener, end_);
-      if (!came) return fail(std::move(came.error()).within(missingAfter(rank_)));
+      if (!came) return fail(std::move(came.error()).within(whoIsMissing()));
       Hello hello;
       if (!receiveAll(came->get(), &hello, sizeof hello,
                       std::min(end_, StreamClock::now() + kUnknownPeerTimeout)) ||

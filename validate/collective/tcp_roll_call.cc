@@ -31,6 +31,13 @@ std::string nameOf(int rank, const std::vector<std::string>& addresses) {
 
 }  // namespace
 
+std::string someOf(std::vector<std::string> names) {
+  const auto count = names.size();
+  names.resize(std::min(count, kMaxNamed));
+  if (count > kMaxNamed) names.push_back(fmt::format("{} more", count - kMaxNamed));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 std::string evaluateRollCall(const std::vector<RankStatus>& statuses, int ranks,
                              const std::vector<std::string>& addresses) {
   std::vector<std::string> silent;
@@ -39,17 +46,15 @@ std::string evaluateRollCall(const std::vector<RankStatus>& statuses, int ranks,
                      [rank](const RankStatus& each) { return each.rank == rank; }))
       silent.push_back(nameOf(rank, addresses));
   if (!silent.empty()) {
-    const auto count = silent.size();
-    silent.resize(std::min(count, kMaxNamed));
-    if (count > kMaxNamed) silent.push_back(fmt::format("{} more", count - kMaxNamed));
-    return count == 1 ? fmt::format(
-                            "{} does not answer the roll call: it has ended, is stopped, or "
-                            "is cut off",
-                            silent.front())
-                      : fmt::format(
-                            "{} do not answer the roll call: they have ended, are stopped, "
-                            "or are cut off",
-                            fmt::join(silent, ", "));
+    return silent.size() == 1
+               ? fmt::format(
+                     "{} does not answer the roll call: it has ended, is stopped, or "
+                     "is cut off",
+                     silent.front())
+               : fmt::format(
+                     "{} do not answer the roll call: they have ended, are stopped, "
+                     "or are cut off",
+                     someOf(std::move(silent)));
   }
   const auto least = std::min_element(
       statuses.begin(), statuses.end(),

@@ -21,6 +21,9 @@ struct RankStatus {
   std::uint64_t exchanges = 0;  ///< that it has done: the same for all ranks of a job
 };
 
+/// "rank 2, rank 5": the first few of them, and how many more there are.
+std::string someOf(std::vector<std::string> names);
+
 /// Who of `ranks` is the cause, in words: those without a status, else whom the one that has come
 /// least far waits for. `addresses`: by rank, "" where it is not known.
 std::string evaluateRollCall(const std::vector<RankStatus>& statuses, int ranks,
