@@ -49,6 +49,15 @@ void fillStandardStreams() {
 
 bool wasClosedAtStart(int fd) { return closed_at_start.at(static_cast<std::size_t>(fd)); }
 
+RefusedOutput::RefusedOutput() {
+  fillStandardStreams();
+  if (wasClosedAtStart(STDOUT_FILENO)) before_ = std::cout.rdbuf(this);
+}
+
+RefusedOutput::~RefusedOutput() {
+  if (before_) std::cout.rdbuf(before_);
+}
+
 int codeOnceWritten(std::string_view program, int code, std::ostream& out, int fd, int unwritten) {
   errno = 0;
   out.flush();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <streambuf>
 #include <string_view>
 
 namespace muster {
@@ -20,6 +21,20 @@ int tellBroken(std::string_view program);
 void fillStandardStreams();
 /// Whether fillStandardStreams found this one of the three closed.
 bool wasClosedAtStart(int fd);
+
+/// While it lives, standard output refuses what is written where it was closed at the start: it
+/// leads to /dev/null then, which takes everything, and codeOnceWritten has to hear that it is
+/// lost. A program that writes nothing has lost nothing. Calls fillStandardStreams.
+class RefusedOutput final : public std::streambuf {
+ public:
+  RefusedOutput();
+  ~RefusedOutput() override;
+  RefusedOutput(const RefusedOutput&) = delete;
+  RefusedOutput& operator=(const RefusedOutput&) = delete;
+
+ private:
+  std::streambuf* before_ = nullptr;  ///< overflow() of the base refuses every byte
+};
 
 /// Runs the program's work; answers its exit code, or kBrokenExit when an exception came out.
 template <class Work>

@@ -171,29 +171,10 @@ int run(int argc, char** argv) {
   return code;
 }
 
-/// Standard output that was closed leads to /dev/null (main_guard.h), which takes everything. What
-/// is written is lost all the same, and codeOnceWritten has to hear of it; a command that writes
-/// nothing has lost nothing.
-class ClosedOutput final : public std::streambuf {
- public:
-  ClosedOutput() {
-    fillStandardStreams();
-    if (wasClosedAtStart(STDOUT_FILENO)) before_ = std::cout.rdbuf(this);
-  }
-  ~ClosedOutput() override {
-    if (before_) std::cout.rdbuf(before_);
-  }
-  ClosedOutput(const ClosedOutput&) = delete;
-  ClosedOutput& operator=(const ClosedOutput&) = delete;
-
- private:
-  std::streambuf* before_ = nullptr;  ///< overflow() of the base refuses every byte
-};
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  const ClosedOutput closed;
+  const RefusedOutput closed;
   const PrintableStream out(std::cout),
       problems(std::cerr);  // whatever a command prints of what machines say
   const int code = guardedMain("muster", [&] { return run(argc, argv); });

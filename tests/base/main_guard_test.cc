@@ -8,6 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <iostream>
+#include <string_view>
+
 namespace muster {
 namespace {
 
@@ -28,6 +31,28 @@ TEST(MainGuard, whatIsOpenedNeverTakesThePlaceOfAStandardStream) {
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << closed;
   }
+}
+
+/// The exit code of a program which is started without standard output and prints `text`.
+int codeWithoutOutput(std::string_view text) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(STDOUT_FILENO);
+    const RefusedOutput closed;
+    const int code = guardedMain("test", [&] {
+      std::cout << text;
+      return 0;
+    });
+    ::_exit(codeOnceWritten("test", code, std::cout, STDOUT_FILENO, 4));
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(MainGuard, whatIsPrintedToAClosedOutputIsNoSuccess) {
+  EXPECT_EQ(codeWithoutOutput("a verdict\n"), 4);
+  EXPECT_EQ(codeWithoutOutput(""), 0);
 }
 
 }  // namespace

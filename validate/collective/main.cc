@@ -196,6 +196,7 @@ int runWords(const Words& words) {
 
 int main(int argc, char** argv) {
   using namespace muster::collective;
+  const muster::RefusedOutput closed;
   CLI::App app{
       "Collectives between hosts or GPUs, their data checked. Without --slurm it reads a job from "
       "standard input (docs/validation.md)"};
@@ -206,11 +207,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& wrong) {
     return app.exit(wrong) == 0 ? kPassed : kNoJob;
   }
-  int code = kNotPassed;
-  try {
-    code = runWords(words);
-  } catch (const std::exception& broken) {
-    std::cerr << "muster-collective: " << broken.what() << "\n";
-  }
-  return muster::codeOnceWritten("muster-collective", code, std::cout, STDOUT_FILENO, kUnwritten);
+  constexpr std::string_view kProgram = "muster-collective";
+  const int code = muster::guardedMain(kProgram, [&] { return runWords(words); });
+  return muster::codeOnceWritten(kProgram, code, std::cout, STDOUT_FILENO, kUnwritten);
 }
