@@ -147,13 +147,6 @@ Result<lifecycle::Explanation> explainSubject(Session& session, const lifecycle:
   return explanation;
 }
 
-Result<lifecycle::Explanation> explainSubject(const Options& options, const std::string& name) {
-  TRY(session, openStored(options));
-  if (name != lifecycle::Subject::kCluster) TRY_OK(requireNode(session->cluster(), name));
-  TRY(facts, session->store().facts());
-  return explainSubject(*session, facts, lifecycle::Subject::parse(name));
-}
-
 Result<void> requireChoice(const NodeFilter& filter) {
   if (!filter.empty()) return {};
   return fail(ErrorCode::InvalidInput,

@@ -72,11 +72,10 @@ class StatusReader {
   std::unique_ptr<Session> session_;
 };
 
-/// The same from a session that the caller holds. `facts`: of the whole site, read by the caller.
+/// Expected, observed, evidence and next step of one node or @cluster. `facts`: of the whole site,
+/// read by the caller.
 Result<lifecycle::Explanation> explainSubject(Session& session, const lifecycle::FactSet& facts,
                                               const lifecycle::Subject& subject);
-/// Expected, observed, evidence and next step of one node or @cluster. Errors: NotFound
-Result<lifecycle::Explanation> explainSubject(const Options& options, const std::string& subject);
 /// What explainSubjects asks of its caller. Errors: InvalidInput (nothing is chosen)
 Result<void> requireChoice(const NodeFilter& filter);
 /// Errors: NotFound (no node is left), InvalidInput (more than `max`)

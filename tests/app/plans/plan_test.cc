@@ -94,9 +94,9 @@ TEST_F(Plan, statusHasARowForEachNode) {
 
 TEST_F(Plan, whyKnowsTheClusterAndItsNodesOnly) {
   (void)site_.store();
-  EXPECT_TRUE(explainSubject(site_.options(), "gpu001"));
-  EXPECT_TRUE(explainSubject(site_.options(), "@cluster"));
-  const auto refused = explainSubject(site_.options(), "gpu003");
+  EXPECT_TRUE(explainSubjects(site_.options(), {.nodes = "gpu001"}, 1));
+  EXPECT_TRUE(explainSubjects(site_.options(), {.nodes = "@cluster"}, 1));
+  const auto refused = explainSubjects(site_.options(), {.nodes = "gpu003"}, 1);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::NotFound);
 }
