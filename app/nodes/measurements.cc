@@ -43,7 +43,8 @@ Result<MeasurementsReport> reportMeasurements(const Options& options,
   const auto now = session->controller->clock().now();
   TRY(sets, session->controller->measurements().since(now - std::chrono::hours(24) * request.days));
   MeasurementsReport out;
-  out.statistics = validate::history::analyse(sets, {.false_alarms = request.false_alarms});
+  out.statistics = validate::history::analyse(std::move(sets),
+                                              {.false_alarms = request.false_alarms, .now = now});
   out.subject = {session->cluster().name, now, std::nullopt, {}};
   if (const auto file = newestIsolation(options.state); !file.empty()) {
     const auto text = io::readFile(file, kMaxEvidenceBytes);

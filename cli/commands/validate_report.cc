@@ -54,11 +54,15 @@ void print(const Statistics& statistics) {
   }
   if (statistics.alarms.size() > kShown)
     std::cout << fmt::format("… and {} more\n", statistics.alarms.size() - kShown);
+  if (const auto left_out = validate::report::leftOutText(statistics); !left_out.empty())
+    std::cout << left_out << '\n';
   if (statistics.alarms.empty())
     std::cout
-        << (statistics.numbers
-                ? "every measurement is like its peers\n"
-                : "nothing has been measured yet: gates and `muster validate isolate` measure\n");
+        << (statistics.numbers == 0
+                ? "nothing has been measured yet: gates and `muster validate isolate` measure\n"
+            : statistics.comparisons == 0
+                ? "nothing was compared: this says nothing about any node\n"
+                : "everything that was evaluated is like its peers\n");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace muster::inventory {
 
 struct Expectation {
   std::optional<int> gpus;
-  std::string gpu_model;  ///< substring of the NVML name
+  std::string gpu_model;  ///< whole words of the NVML name
   std::optional<int> nics;
   std::optional<int> memory_gib_min;
   std::optional<int> cpus_min;

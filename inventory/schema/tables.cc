@@ -110,7 +110,7 @@ ObjectSpec make_expectSpec() {
   return Table<Expectation>("expect", "expect", "What the hardware must have. Less is a finding.")
       .optional("gpus", &Expectation::gpus, integer(0, 1024), "Number of GPUs, exactly.")
       .optional("gpu_model", &Expectation::gpu_model, text(kText),
-                "Part of the model's name as NVML gives it.")
+                "Whole words of the model's name as NVML gives it: `H20` is no `NVIDIA H200`.")
       .optional("nics", &Expectation::nics, integer(0, 1024), "Number of RDMA NICs, exactly.")
       .optional("memory_gib_min", &Expectation::memory_gib_min, integer(1, 1 << 20),
                 "Memory in GiB, at least.")

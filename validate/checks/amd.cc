@@ -7,6 +7,7 @@
 #include "base/json_input.h"
 #include "base/utf8.h"
 #include "validate/checks/check_row.h"
+#include "validate/checks/expectations.h"
 
 #include <fmt/ranges.h>
 
@@ -18,11 +19,13 @@ namespace muster::validate {
 namespace {
 
 using nlohmann::json;
-constexpr double kHotC =
-    100;  ///< AMD Instinct MI300X: throttling begins at 105 °C on the hottest spot
+constexpr double kHotC = 100;  ///< AMD Instinct MI300X: throttling begins at 105 °C on the hottest
+                               ///< spot; the memory's limit is our own choice, the same
 
 Result<std::map<int, json>> byGpu(std::string_view text, const char* what) {
-  auto root = jsonOrNone(text, kToolJson);
+  auto limits = kToolJson;
+  limits.duplicates = DuplicateKeys::Refused;  // of two counts neither may win
+  auto root = jsonOrNone(text, limits);
   if (root.is_object() && root.contains("gpu_data")) root = root["gpu_data"];
   if (!root.is_array())
     return fail(ErrorCode::Corrupt, fmt::format("amd-smi {} printed no list of GPUs", what));
@@ -42,6 +45,13 @@ std::optional<double> valueOf(const json& object, const char* key) {
   const auto& value =
       object[key].is_object() && object[key].contains("value") ? object[key]["value"] : object[key];
   return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+/// The same for what is counted; a number below 0 is no count.
+std::optional<std::uint64_t> countOf(const json& object, const char* key) {
+  const auto value = valueOf(object, key);
+  return value && *value >= 0 && *value < 1e18 ? std::optional(static_cast<std::uint64_t>(*value))
+                                               : std::nullopt;
 }
 
 std::string textOf(const json& object, const char* group, const char* key) {
@@ -67,13 +77,15 @@ Result<std::vector<AmdGpu>> parseAmdSmi(std::string_view static_json,
                textOf(part, "bus", "bdf"),
                {},
                {},
+               {},
+               {},
                {}};
     const auto ecc = metric->second.value("ecc", json::object());
-    if (const auto count = valueOf(ecc, "total_correctable_count"))
-      gpu.ecc_correctable = static_cast<std::uint64_t>(*count);
-    if (const auto count = valueOf(ecc, "total_uncorrectable_count"))
-      gpu.ecc_uncorrectable = static_cast<std::uint64_t>(*count);
-    gpu.hotspot_c = valueOf(metric->second.value("temperature", json::object()), "hotspot");
+    gpu.ecc_correctable = countOf(ecc, "total_correctable_count");
+    gpu.ecc_uncorrectable = countOf(ecc, "total_uncorrectable_count");
+    gpu.ecc_deferred = countOf(ecc, "total_deferred_count");
+    const auto heat = metric->second.value("temperature", json::object());
+    gpu.hotspot_c = valueOf(heat, "hotspot"), gpu.memory_c = valueOf(heat, "mem");
     gpus.push_back(std::move(gpu));
   }
   if (gpus.size() != metrics.size())
@@ -115,12 +127,15 @@ Result<std::vector<AmdGpu>> parseRocmSmi(std::string_view text, const Host& host
                firstText(card, {"PCI Bus"}),
                {},
                {},
+               {},
+               {},
                {}};
     std::transform(gpu.pci.begin(), gpu.pci.end(), gpu.pci.begin(),
                    [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
     if (gpu.pci.empty())
       return fail(ErrorCode::Corrupt, fmt::format("rocm-smi does not say where {} is", name));
     gpu.hotspot_c = numberIn(firstText(card, {"Temperature (Sensor junction) (C)"}));
+    gpu.memory_c = numberIn(firstText(card, {"Temperature (Sensor memory) (C)"}));
     const auto ras = host.text("sys/bus/pci/devices/" + gpu.pci + "/ras/umc_err_count");
     gpu.ecc_uncorrectable = counterIn(ras, "ue: "), gpu.ecc_correctable = counterIn(ras, "ce: ");
     gpus.push_back(std::move(gpu));
@@ -170,13 +185,19 @@ Verdict checkGpuAmd(const nlohmann::json& params, const Host& host) {
     const auto name = fmt::format("GPU {} (serial {})", gpu.pci, gpu.serial);
     verdict.evidence.push_back({{"model", gpu.model}, {"serial", gpu.serial}, {"pci", gpu.pci}});
     unknown = unknown || !gpu.ecc_uncorrectable || !gpu.hotspot_c;
-    if (gpu.model.find(model) == std::string::npos)
+    if (!model.empty() && !namesModel(gpu.model, model))
       wrong.push_back(fmt::format("{} is '{}', expected '{}'", name, gpu.model, model));
     if (gpu.ecc_uncorrectable.value_or(0))
       wrong.push_back(
           fmt::format("{} counts {} uncorrectable errors", name, *gpu.ecc_uncorrectable));
+    if (gpu.ecc_deferred.value_or(0))
+      wrong.push_back(
+          fmt::format("{} counts {} deferred errors, which are uncorrectable and not used yet",
+                      name, *gpu.ecc_deferred));
     if (gpu.hotspot_c && !(*gpu.hotspot_c < kHotC))
       wrong.push_back(fmt::format("{} is at {} °C", name, *gpu.hotspot_c));
+    if (gpu.memory_c && !(*gpu.memory_c < kHotC))
+      wrong.push_back(fmt::format("{}: its memory is at {} °C", name, *gpu.memory_c));
   }
   verdict.status = !wrong.empty() ? wire::CheckStatus::Fail
                    : unknown      ? wire::CheckStatus::NoData

@@ -16,7 +16,9 @@ namespace muster::validate {
 struct AmdGpu {
   std::string model, serial, pci;
   std::optional<std::uint64_t> ecc_correctable, ecc_uncorrectable;
-  std::optional<double> hotspot_c;
+  /// Uncorrectable, and nobody has used the data yet; nullopt: this release does not count them.
+  std::optional<std::uint64_t> ecc_deferred;
+  std::optional<double> hotspot_c, memory_c;
 };
 /// `amd-smi static --asic --bus --json` and `amd-smi metric --ecc --temperature --json`, joined by
 /// GPU number. Errors: Corrupt when either is no such list, or they do not name the same GPUs

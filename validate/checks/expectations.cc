@@ -128,19 +128,24 @@ const Skus& Skus::builtIn() {
   return skus;
 }
 
+bool namesModel(std::string_view model, std::string_view words) {
+  const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  for (auto at = model.find(words); !words.empty() && at != model.npos;
+       at = model.find(words, at + 1)) {
+    const auto end = at + words.size();
+    if ((at == 0 || !is_letter(model[at - 1])) && (end == model.size() || !is_letter(model[end])))
+      return true;
+  }
+  return false;
+}
+
 namespace {
 
-/// "H200" names "NVIDIA H200", but neither "NVIDIA GH200 480GB" nor "NVIDIA H200 NVL", which are
-/// other boards with other limits.
+/// "H200" is also in "NVIDIA H200 NVL", which is another board with other limits.
 bool isNamed(std::string_view model, std::string_view part) {
   constexpr std::string_view kPcieBoard = " NVL";
-  const auto at = model.find(part);
-  if (at == std::string_view::npos ||
-      (at > 0 && std::isalnum(static_cast<unsigned char>(model[at - 1]))))
-    return false;
-  const auto rest = model.substr(at + part.size());
-  return (rest.empty() || !std::isalnum(static_cast<unsigned char>(rest.front()))) &&
-         rest.find(kPcieBoard) == std::string_view::npos;
+  return namesModel(model, part) &&
+         model.substr(model.find(part) + part.size()).find(kPcieBoard) == std::string_view::npos;
 }
 
 }  // namespace

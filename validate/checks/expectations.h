@@ -24,6 +24,10 @@ struct Sku {
   std::map<std::string, Expectation> expect;  ///< by key: "hbm_min_gbytes_per_s"
 };
 
+/// Whether these words stand in the model's name as whole ones: "H20" is not in "NVIDIA H200", nor
+/// in "NVIDIA GH200 480GB"; no words are in none.
+bool namesModel(std::string_view model, std::string_view words);
+
 class Skus {
  public:
   /// Errors: InvalidInput with every entry that makes no sense: a key that is not known, a number

@@ -2,6 +2,7 @@
 // Checks over NVML. A value that NVML does not offer is no data, and no data is no pass.
 #include "lifecycle/model/facet.h"
 #include "validate/checks/check_row.h"
+#include "validate/checks/expectations.h"
 #include "validate/checks/gpu_snapshot.h"
 
 namespace muster::validate {
@@ -73,7 +74,7 @@ Verdict checkGpuModel(const nlohmann::json& params, const Host&) {
   const auto model = params.at("model").get<std::string>();
   return everyGpu(
       [&](const GpuHealth& gpu) {
-        return gpu.identity.model.find(model) != std::string::npos
+        return namesModel(gpu.identity.model, model)
                    ? pass(gpu.identity.model)
                    : failed(fmt::format("is '{}', expected '{}'", gpu.identity.model, model));
       },
@@ -101,7 +102,7 @@ Verdict checkGpuEcc(const nlohmann::json&, const Host&) {
         return pass(
             fmt::format("ECC on, {} uncorrected in its life", *gpu.ecc_uncorrected_aggregate));
       },
-      "ECC on, no uncorrected error");
+      "ECC on, no uncorrected error since the driver was loaded");
 }
 
 Verdict evaluateRemap(const GpuHealth& gpu) {

@@ -21,6 +21,7 @@ constexpr std::string_view kSwitches = "proc/driver/nvidia-nvswitch/devices";
 
 struct C2cGpu {
   std::string name;                   ///< "GPU 0: NVIDIA GH200 480GB (UUID: …)"
+  std::set<std::string> links;        ///< "C2C Link 0"
   std::vector<std::string> inactive;  ///< links, as they are shown
   std::vector<double> rates;          ///< GB/s of the others
 };
@@ -40,9 +41,15 @@ Result<std::vector<C2cGpu>> parseC2c(std::string_view text) {
     text.remove_prefix(end == text.npos ? text.size() : end + 1);
     if (line.empty()) continue;
     if (line.starts_with(kGpuLine)) {
-      gpus.push_back({std::string(line), {}, {}});
+      const auto is_same = [&line](const C2cGpu& gpu) { return gpu.name == line; };
+      if (std::ranges::any_of(gpus, is_same))
+        return fail(ErrorCode::Corrupt, fmt::format("nvidia-smi c2c shows twice: {}", line));
+      gpus.push_back({std::string(line), {}, {}, {}});
     } else if (line.starts_with(kLinkLine) && !gpus.empty()) {
       const auto colon = line.find(": ");
+      if (!gpus.back().links.emplace(line.substr(0, colon)).second)
+        return fail(ErrorCode::Corrupt, fmt::format("nvidia-smi c2c shows {} of {} twice",
+                                                    line.substr(0, colon), gpus.back().name));
       const auto value = colon == line.npos ? std::string_view() : line.substr(colon + 2);
       const auto rate = value.ends_with(kUnit)
                             ? numberIn(value.substr(0, value.size() - kUnit.size()))

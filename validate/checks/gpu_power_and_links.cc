@@ -30,9 +30,25 @@ std::optional<double> expected(const nlohmann::json& params, const char* param,
   return row == sku->expect.end() ? std::nullopt : std::optional(row->second.value);
 }
 
-const char* noExpectation(const std::optional<double>& value) {
-  return value ? "" : " (this model is in no table: nothing was expected of it)";
-}
+/// Of one GPU after the other: whether there was anything that each had to reach.
+class Expected {
+ public:
+  /// Answers what to say of this GPU.
+  const char* note(const std::optional<double>& value) {
+    is_known_ = is_known_ && value;
+    return value ? "" : kNothing;
+  }
+  /// "as expected" is no word for GPUs of which nothing was.
+  Verdict said(Verdict verdict) const {
+    if (verdict.status == wire::CheckStatus::Pass && !is_known_) verdict.text += kNothing;
+    return verdict;
+  }
+
+ private:
+  static constexpr const char* kNothing =
+      " (the table has no value for this model: nothing was expected of it)";
+  bool is_known_ = true;
+};
 
 /// Nanoseconds held back by heat or the board; nullopt when the driver counts none of it. Not by
 /// power capping, nor by reliability: at its highest clock a good chip is held by its voltage, as
@@ -88,7 +104,8 @@ Verdict checkGpuThrottle(const nlohmann::json& params, const Host&) {
 
 Verdict checkGpuNvlink(const nlohmann::json& params, const Host&) {
   const double most_errors = params.value("max_errors", 0.0);
-  return everyGpu(
+  Expected expectation;
+  return expectation.said(everyGpu(
       [&](const GpuHealth& gpu) {
         const auto wanted = expected(params, "links", gpu, "nvlinks");
         if (!gpu.nvlinks_up || !gpu.nvlinks_down) return noData("NVML gives no NVLink state");
@@ -102,12 +119,13 @@ Verdict checkGpuNvlink(const nlohmann::json& params, const Host&) {
         const auto errors = gpu.nvlink_errors.value_or(0);
         if (static_cast<double>(errors) > most_errors)
           return failed(fmt::format("{} NVLink replays, recoveries and CRC errors", errors));
-        auto verdict = pass(fmt::format("{} NVLinks up{}", *gpu.nvlinks_up, noExpectation(wanted)));
+        auto verdict =
+            pass(fmt::format("{} NVLinks up{}", *gpu.nvlinks_up, expectation.note(wanted)));
         verdict.values = {{"nvlinks", static_cast<double>(*gpu.nvlinks_up)},
                           {"nvlink_errors", static_cast<double>(errors)}};
         return verdict;
       },
-      "all NVLinks up, no errors");
+      "no NVLink down, no errors"));
 }
 
 Verdict checkGpuFabric(const nlohmann::json&, const Host&) {
@@ -131,7 +149,9 @@ Verdict checkGpuFabric(const nlohmann::json&, const Host&) {
 
 Verdict checkGpuPcie(const nlohmann::json& params, const Host&) {
   const double most_replays = params.value("max_replays", kMaxReplays);
-  return everyGpu(
+  Expected expectation;
+  std::optional<unsigned> slowest;  // the generation of now: idle links save power
+  auto all = expectation.said(everyGpu(
       [&](const GpuHealth& gpu) {
         if (!gpu.pcie || !gpu.pcie_replays) return noData("NVML gives no PCIe state");
         const auto generation = expected(params, "generation", gpu, "pcie_generation"),
@@ -150,12 +170,16 @@ Verdict checkGpuPcie(const nlohmann::json& params, const Host&) {
               fmt::format("{} PCIe replays, {} are allowed", *gpu.pcie_replays, most_replays));
         auto verdict = pass(fmt::format("generation {} of {}, {} lanes, {} replays{}",
                                         pcie.generation, pcie.max_generation, pcie.width,
-                                        *gpu.pcie_replays, noExpectation(generation)));
+                                        *gpu.pcie_replays, expectation.note(generation)));
+        slowest = std::min(slowest.value_or(pcie.generation), pcie.generation);
         verdict.values = {{"pcie_lanes", static_cast<double>(pcie.width)},
                           {"pcie_replays", static_cast<double>(*gpu.pcie_replays)}};
         return verdict;
       },
-      "PCIe as wide and fast as expected");
+      "PCIe with all lanes, its highest generation as expected"));
+  if (all.status == wire::CheckStatus::Pass && slowest)
+    all.text += fmt::format("; at generation {} at this moment", *slowest);
+  return all;
 }
 
 Verdict checkGpuClocks(const nlohmann::json&, const Host&) {
@@ -184,7 +208,8 @@ Verdict checkGpuClocks(const nlohmann::json&, const Host&) {
 }
 
 Verdict checkGpuPower(const nlohmann::json& params, const Host&) {
-  return everyGpu(
+  Expected expectation;
+  return expectation.said(everyGpu(
       [&](const GpuHealth& gpu) {
         if (!gpu.power_limit_mw || !gpu.power_default_mw || !gpu.power_mw)
           return noData("NVML gives no power limit");
@@ -195,12 +220,12 @@ Verdict checkGpuPower(const nlohmann::json& params, const Host&) {
         auto verdict =
             limit >= least
                 ? pass(fmt::format("{:.0f} W of {:.0f} W{}", *gpu.power_mw * 1e-3, limit,
-                                   noExpectation(wanted)))
+                                   expectation.note(wanted)))
                 : failed(fmt::format("may draw {:.0f} W, {:.0f} W expected", limit, least));
         verdict.values = {{"power_limit_watts", limit}, {"power_watts", *gpu.power_mw * 1e-3}};
         return verdict;
       },
-      "power limit as expected");
+      "power limit as expected"));
 }
 
 Verdict checkGpuTemperature(const nlohmann::json& params, const Host&) {

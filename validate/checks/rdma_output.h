@@ -15,10 +15,13 @@ struct WriteBandwidth {
   double peak_gbits = 0, average_gbits = 0;
 };
 
-/// The row of `message_bytes` in the table of ib_write_bw --report_gbits.
-/// Errors: Corrupt when there is no such table, no such row, or a value is not a finite positive
-/// number
-Result<WriteBandwidth> parseWriteBandwidth(std::string_view output, int message_bytes);
+/// The only row of the table of ib_write_bw --report_gbits, its columns found by the table's own
+/// heading.
+/// Errors: Corrupt when there is no such table or more than one, another test (both ways, reads) or
+/// device, another message size or number of iterations, a message of an error, a value that is
+/// none, or values that contradict each other
+Result<WriteBandwidth> parseWriteBandwidth(std::string_view output, std::string_view device,
+                                           int message_bytes, long iterations);
 
 /// One way, as perftest reports it: half of the round trip. Microseconds.
 struct WriteLatency {

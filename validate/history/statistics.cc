@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/history/statistics.h"
 
+#include "validate/history/distribution.h"
 #include "validate/history/fingerprint.h"
 
 #include <algorithm>
@@ -15,7 +16,6 @@
 namespace muster::validate::history {
 namespace {
 
-constexpr double kMadToSigma = 1.4826;
 constexpr double kMedianWidth = 1.2533;  ///< σ of a median of n values: so many σ/√n
 constexpr double kLeastSigma =
     0.0005;  ///< of the typical value: a scale of nothing would accuse the last digit
@@ -25,9 +25,20 @@ constexpr std::size_t kTrendPoints = 40;
 // How the budget is shared; the rest is drift's.
 constexpr double kForNodes = 0.5, kForRacks = 0.125, kForDevices = 0.125, kForDrift = 0.25;
 
+/// Two populations count when they are so far apart, a share of the greater, and when robust scales
+/// are not those of the good one any more: a smaller worse part is named node by node.
+constexpr double kLeastApart = 0.05, kLeastWorse = 0.25;
+constexpr std::size_t kLeastFalls = 2;  ///< of a series that is bad again and again
+constexpr double kGoodAgain = 0.5;      ///< of the limit: flicker around the limit is no fall
+/// The controller's clock may have been so far ahead of the one that asks.
+constexpr std::chrono::minutes kClocksApart{5};
+
 struct Word {
   std::string_view end;
   Better better;
+  /// A finer scale is none: the counts of a Poisson process around nothing differ by one; error
+  /// rates are counted to about 1e-13 (validate/checks/gpu_nvlink_ber.cc accepts 1e-12).
+  double least_sigma = 0;
 };
 constexpr std::array kWords{
     Word{"_gbits", Better::Higher},      Word{"_gflops", Better::Higher},
@@ -37,27 +48,9 @@ constexpr std::array kWords{
     Word{"_mhz", Better::Higher},        Word{"_seconds", Better::Lower},
     Word{"_ms", Better::Lower},          Word{"_us", Better::Lower},
     Word{"_ns", Better::Lower},          Word{"_c", Better::Lower},
-    Word{"_errors", Better::Lower},      Word{"_replays", Better::Lower},
-    Word{"bytes_per_s", Better::Higher}, Word{"_ber", Better::Lower},
+    Word{"_errors", Better::Lower, 1},   Word{"_replays", Better::Lower, 1},
+    Word{"bytes_per_s", Better::Higher}, Word{"_ber", Better::Lower, 1e-13},
 };
-
-double medianOf(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
-
-struct Scale {
-  double median = 0, sigma = 0;
-};
-Scale scaleOf(std::vector<double> values) {
-  Scale out;
-  out.median = medianOf(values);
-  for (auto& value : values) value = std::abs(value - out.median);
-  out.sigma = kMadToSigma * medianOf(values);
-  return out;
-}
 
 std::string_view baseOf(std::string_view name) { return name.substr(0, name.rfind('@')); }
 std::string_view deviceOf(std::string_view name) {
@@ -65,53 +58,17 @@ std::string_view deviceOf(std::string_view name) {
   return at == std::string_view::npos ? std::string_view() : name.substr(at + 1);
 }
 
+/// Nothing: the unit is not known.
+const Word* wordOf(std::string_view metric) {
+  metric = baseOf(metric);
+  const auto* found = std::ranges::find_if(
+      kWords, [metric](const Word& word) { return metric.ends_with(word.end); });
+  return found != kWords.end() ? found : nullptr;
+}
+
 double towardsBad(Better better, double sigmas) {
   return better == Better::Higher ? -sigmas : better == Better::Lower ? sigmas : std::abs(sigmas);
 }
-
-/// Noise has heavier tails than a normal distribution. How far they reach is seen on the good
-/// sides, where nothing is wrong, of all metrics together: one metric has too few values to tell.
-/// Its furthest value would do, but for a single one that was mismeasured; so the tail's own shape
-/// (Hill's estimator) has a say too.
-class Tail {
- public:
-  /// Distances towards the good side of one group, in σ. A group of which many are far out is two
-  /// populations, and no noise.
-  void add(const std::vector<double>& good) {
-    if (isMixed(good)) return;
-    for (const double each : good)
-      if (each > kNear) far_.push_back(each);
-    count_ += good.size();
-  }
-  static bool isMixed(const std::vector<double>& good) {
-    const auto far =
-        std::count_if(good.begin(), good.end(), [](double each) { return each > kFar; });
-    return static_cast<double>(far) > kMixedShare * static_cast<double>(good.size()) && far > 2;
-  }
-  /// Where one side of `comparisons` values is expected to hold `alarms` by noise alone; at least
-  /// what a normal distribution says.
-  double limit(double alarms, std::size_t comparisons) {
-    const double normal =
-        sigmasFor(alarms / static_cast<double>(std::max<std::size_t>(comparisons, 1)));
-    std::sort(far_.rbegin(), far_.rend());
-    const std::size_t k = std::min(far_.size(), std::max<std::size_t>(kFewestOfTail, count_ / 200));
-    if (k < kFewestOfTail) return normal;
-    double shape = 0;
-    for (std::size_t i = 0; i + 1 < k; ++i)
-      shape += std::log(far_[i] / far_[k - 1]) / static_cast<double>(k - 1);
-    const double expected = static_cast<double>(k) / static_cast<double>(count_) *
-                            static_cast<double>(comparisons) / 2;  // beyond the k-th, on one side
-    return std::max(
-        normal,
-        std::min(far_.front(), far_[k - 1] * std::pow(std::max(expected / alarms, 1.0), shape)));
-  }
-
- private:
-  static constexpr double kNear = 1, kFar = 5, kMixedShare = 0.02;
-  static constexpr std::size_t kFewestOfTail = 20;
-  std::vector<double> far_;
-  std::size_t count_ = 0;
-};
 
 std::vector<double> goodSide(Better better, const std::vector<double>& sigmas) {
   std::vector<double> good;
@@ -120,9 +77,9 @@ std::vector<double> goodSide(Better better, const std::vector<double>& sigmas) {
   return good;
 }
 
-/// A group of two populations has its own limit: further out than its good side is.
+/// A group of which many are far on the good side has its own limit: further out than that side is.
 double limitOf(double common, std::vector<double> good) {
-  if (!Tail::isMixed(good)) return common;
+  if (!NoiseTail::isMixed(good)) return common;
   return std::max(common, *std::max_element(good.begin(), good.end()));
 }
 
@@ -195,13 +152,17 @@ std::vector<TrendPoint> trendOf(const Gathered& gathered, WallTime from, WallTim
   return out;
 }
 
+/// So many of a series are its newest.
+std::size_t recentOf(const Series& series) {
+  return std::max<std::size_t>(2, series.values.size() / 3);
+}
+
 /// The change of one series: the mean of its newest third against that of the rest, relative to the
 /// group's median.
 std::optional<double> changeOf(const Series& series, double median) {
   const auto& values = series.values;
   if (values.size() < kLeastRuns || median == 0) return std::nullopt;
-  const std::size_t recent = std::max<std::size_t>(2, values.size() / 3),
-                    earlier = values.size() - recent;
+  const std::size_t recent = recentOf(series), earlier = values.size() - recent;
   double before = 0, after = 0;
   for (std::size_t i = 0; i < values.size(); ++i)
     (i < earlier ? before : after) += values[i].number;
@@ -232,35 +193,89 @@ Changes changesOf(const Gathered& gathered, double median) {
   return out;
 }
 
-/// Values as distances from their median, in robust σ; never finer than a σ of kLeastSigma of what
-/// they are relative to.
+/// Values as distances from what is typical of their population, in robust σ.
 struct Scaled {
-  double median = 0, sigma = 0;
-  std::vector<double> sigmas;
+  double median = 0, sigma = 0;  ///< of all
+  std::vector<double> typical, sigmas;
+  std::optional<Populations> populations;
 };
-Scaled scaled(const std::vector<double>& values, std::optional<double> relative_to = std::nullopt) {
-  const auto scale = scaleOf(values);
-  Scaled out{scale.median,
-             std::max(scale.sigma, kLeastSigma * std::abs(relative_to.value_or(scale.median))),
-             {}};
-  out.sigmas.reserve(values.size());
-  for (const double value : values)
-    out.sigmas.push_back(out.sigma > 0 ? (value - out.median) / out.sigma : 0);
+
+/// Never finer than a σ of kLeastSigma of what they are relative to, nor than `least`.
+Scaled scaled(const std::vector<double>& values, std::optional<double> relative_to, double least,
+              std::optional<Populations> populations) {
+  const auto floored = [&](Scale scale) {
+    const double floor = kLeastSigma * std::abs(relative_to.value_or(scale.median));
+    scale.sigma = std::max({scale.sigma, floor, least});
+    return scale;
+  };
+  const auto all = floored(scaleOf(values));
+  Scaled out{all.median, all.sigma, {}, {}, std::move(populations)};
+  if (out.populations) {
+    out.populations->low = floored(out.populations->low);
+    out.populations->high = floored(out.populations->high);
+  }
+  out.typical.reserve(values.size()), out.sigmas.reserve(values.size());
+  for (const double value : values) {
+    const auto& own = !out.populations                ? all
+                      : out.populations->isLow(value) ? out.populations->low
+                                                      : out.populations->high;
+    out.typical.push_back(own.median);
+    out.sigmas.push_back(own.sigma > 0 ? (value - own.median) / own.sigma : 0);
+  }
   return out;
+}
+
+/// Whether the worse of two populations is too much of the group to be outliers of the better one.
+bool areWorthAnAlarm(const Populations& two, Better better) {
+  if (better == Better::Unknown) return false;
+  const auto worse = static_cast<double>(better == Better::Higher ? two.below : two.above);
+  return worse >= kLeastWorse * static_cast<double>(two.below + two.above);
+}
+
+Scaled scaledValues(std::string_view metric, const std::vector<double>& values) {
+  const auto* word = wordOf(metric);
+  auto two = populationsOf(values);
+  if (two) {
+    const double most = std::max(std::abs(two->low.median), std::abs(two->high.median));
+    if (two->high.median - two->low.median < kLeastApart * most ||
+        !areWorthAnAlarm(*two, word ? word->better : Better::Unknown))
+      two.reset();
+  }
+  return scaled(values, std::nullopt, word ? word->least_sigma : 0, std::move(two));
+}
+
+Scaled scaledChanges(const std::vector<double>& changes, Better better, double least_effect) {
+  auto two = populationsOf(changes);
+  if (two && (two->high.median - two->low.median < least_effect || !areWorthAnAlarm(*two, better)))
+    two.reset();
+  return scaled(changes, 1, 0, std::move(two));
+}
+
+/// What was typical at a time: of the stretch of the trend that is nearest, where it has enough
+/// values to say so.
+double typicalAt(const std::vector<TrendPoint>& trend, WallTime at, std::size_t least,
+                 double otherwise) {
+  const TrendPoint* nearest = nullptr;
+  for (const auto& point : trend)
+    if (point.count >= least &&
+        (!nearest || std::chrono::abs(point.at - at) < std::chrono::abs(nearest->at - at)))
+      nearest = &point;
+  return nearest ? nearest->median : otherwise;
 }
 
 class Analysis {
  public:
   Analysis(Statistics& out, const Groups& groups) : out_(out), groups_(groups) {
     countComparisons();
-    Tail values, drifts;
+    NoiseTail values, drifts;
     for (const auto& [key, gathered] : groups_) {
       const auto better = betterOf(key.second);
       if (gathered.series.size() < out_.policy.least_group || isFingerprint(key.second)) continue;
-      values.add(goodSide(better, scaled(newestOf(gathered)).sigmas));
+      values.add(goodSide(better, scaledValues(key.second, newestOf(gathered)).sigmas));
       if (const auto changes = changesOf(gathered, medianOfNewest(gathered)).values;
           changes.size() >= out_.policy.least_group)
-        drifts.add(goodSide(better, scaled(changes, 1).sigmas));
+        drifts.add(
+            goodSide(better, scaledChanges(changes, better, out_.policy.least_effect).sigmas));
     }
     node_limit_ = values.limit(out_.policy.false_alarms * kForNodes, values_);
     drift_limit_ = drifts.limit(out_.policy.false_alarms * kForDrift, drifts_);
@@ -313,15 +328,20 @@ class Analysis {
     std::sort(group.latest.begin(), group.latest.end(),
               [](const auto& x, const auto& y) { return x.second < y.second; });
     group.trend = trendOf(gathered, out_.from, out_.to);
-    const auto all = scaled(values);
+    const auto all = scaledValues(metric, values);
     group.median = all.median, group.sigma = all.sigma;
     group.evaluated = values.size() >= out_.policy.least_group && group.sigma > 0;
     if (group.evaluated) {
-      evaluateNodes(group, gathered, all.sigmas);
+      evaluateNodes(group, gathered, all);
+      if (all.populations)
+        evaluatePopulations(group, gathered, *all.populations);
+      else
+        evaluatePast(group, gathered);
       evaluatePlaces(group, gathered, AlarmKind::Rack);
       evaluatePlaces(group, gathered, AlarmKind::Device);
       evaluateDrift(group, gathered);
     } else {
+      ++out_.not_evaluated;
       for (const auto& series : gathered.series) note(series, group, 0);
     }
     out_.groups.push_back(std::move(group));
@@ -351,16 +371,62 @@ class Analysis {
     }
   }
 
-  void evaluateNodes(Group& group, const Gathered& gathered, const std::vector<double>& sigmas) {
-    group.limit = limitOf(node_limit_, goodSide(group.better, sigmas));
-    for (std::size_t i = 0; i < sigmas.size(); ++i) {
+  void evaluateNodes(Group& group, const Gathered& gathered, const Scaled& newest) {
+    group.limit = limitOf(node_limit_, goodSide(group.better, newest.sigmas));
+    for (std::size_t i = 0; i < newest.sigmas.size(); ++i) {
       const auto& series = gathered.series[i];
-      const double bad = towardsBad(group.better, sigmas[i]);
+      const double bad = towardsBad(group.better, newest.sigmas[i]);
       note(series, group, bad);
       if (raise({AlarmKind::Node, group.sku, group.metric, series.subject,
-                 series.values.back().number, group.median, bad, group.limit}))
+                 series.values.back().number, newest.typical[i], bad, group.limit}))
         nodes_.at(series.node).alarmed = true;
     }
+  }
+
+  /// Which half is right cannot be told from the numbers; which one is worse, can.
+  void evaluatePopulations(const Group& group, const Gathered& gathered, const Populations& two) {
+    const bool low_is_worse = group.better == Better::Higher;
+    const auto &worse = low_is_worse ? two.low : two.high,
+               &better = low_is_worse ? two.high : two.low;
+    Alarm alarm{.kind = AlarmKind::Populations,
+                .sku = group.sku,
+                .metric = group.metric,
+                .subject = group.sku,
+                .value = worse.median,
+                .typical = better.median,
+                .sigmas = two.sigmas,
+                .limit = kTwoPopulations,
+                .others = low_is_worse ? two.above : two.below};
+    for (const auto& series : gathered.series)
+      if (two.isLow(series.values.back().number) == low_is_worse) join(alarm, series);
+    (void)raise(std::move(alarm));
+  }
+
+  /// A series that is good now, and was bad again and again beside its peers of that time.
+  void evaluatePast(const Group& group, const Gathered& gathered) {
+    for (const auto& series : gathered.series) {
+      if (series.values.size() < kLeastRuns) continue;
+      Alarm alarm{
+          AlarmKind::Intermittent, group.sku, group.metric, series.subject, 0, 0, 0, group.limit};
+      bool is_bad = false;
+      for (const auto& value : series.values) {
+        const double typical =
+            typicalAt(group.trend, value.at, out_.policy.least_group, group.median);
+        const double bad = towardsBad(group.better, (value.number - typical) / group.sigma);
+        if (!is_bad && bad > group.limit) ++alarm.others;
+        is_bad = bad > (is_bad ? kGoodAgain : 1) * group.limit;
+        if (bad > alarm.sigmas)
+          alarm.sigmas = bad, alarm.value = value.number, alarm.typical = typical;
+      }
+      if (!is_bad && alarm.others >= kLeastFalls && raise(std::move(alarm)))
+        nodes_.at(series.node).alarmed = true;
+    }
+  }
+
+  void join(Alarm& alarm, const Series& series) {
+    nodes_.at(series.node).alarmed = true;
+    if (std::ranges::find(alarm.members, series.node) == alarm.members.end())
+      alarm.members.push_back(series.node);
   }
 
   /// Medians of racks, or of devices of the same name, against each other. Racks differ a little by
@@ -394,22 +460,48 @@ class Analysis {
   void evaluateDrift(const Group& group, const Gathered& gathered) {
     const auto changes = changesOf(gathered, group.median);
     if (changes.values.size() < out_.policy.least_group) return;
-    const auto all = scaled(changes.values, 1);
+    const auto all = scaledChanges(changes.values, group.better, out_.policy.least_effect);
     const double limit = limitOf(drift_limit_, goodSide(group.better, all.sigmas));
     for (std::size_t i = 0; i < changes.values.size(); ++i)
       raise({AlarmKind::Drift, group.sku, group.metric, changes.of[i]->subject,
-             group.median * (1 + changes.values[i] - all.median), group.median,
+             group.median * (1 + changes.values[i] - all.typical[i]), group.median,
              towardsBad(group.better, all.sigmas[i]), limit});
-    const double width =
-        kMedianWidth * all.sigma / std::sqrt(static_cast<double>(changes.values.size()));
-    raise({AlarmKind::FleetDrift, group.sku, group.metric, group.sku,
-           group.median * (1 + all.median), group.median,
-           towardsBad(group.better, all.median / width), limit});
+    evaluateFleetDrift(group, changes, all, limit);
+  }
+
+  /// Of all, or of the part that has drifted where the others have not. What it was: the median of
+  /// all but each series' newest third; what it is: of the newest.
+  void evaluateFleetDrift(const Group& group, const Changes& changes, const Scaled& all,
+                          double limit) {
+    Alarm alarm{AlarmKind::FleetDrift, group.sku, group.metric, group.sku};
+    std::vector<double> before, now;
+    const bool low_is_worse = group.better == Better::Higher;
+    for (std::size_t i = 0; i < changes.values.size(); ++i) {
+      const auto& series = *changes.of[i];
+      if (all.populations && all.populations->isLow(changes.values[i]) != low_is_worse) {
+        ++alarm.others;
+        continue;
+      }
+      if (all.populations) alarm.members.push_back(series.node);
+      const auto earlier = series.values.size() - recentOf(series);
+      for (std::size_t v = 0; v < earlier; ++v) before.push_back(series.values[v].number);
+      now.push_back(series.values.back().number);
+    }
+    const auto& drifted = !all.populations ? Scale{all.median, all.sigma}
+                          : low_is_worse   ? all.populations->low
+                                           : all.populations->high;
+    const double width = kMedianWidth * drifted.sigma / std::sqrt(static_cast<double>(now.size()));
+    alarm.value = medianOf(now), alarm.typical = medianOf(before);
+    alarm.sigmas = towardsBad(group.better, drifted.median / width), alarm.limit = limit;
+    std::ranges::sort(alarm.members);
+    alarm.members.erase(std::ranges::unique(alarm.members).begin(), alarm.members.end());
+    (void)raise(std::move(alarm));
   }
 
   bool raise(Alarm alarm) {
-    if (!(alarm.sigmas > alarm.limit) || std::abs(alarm.change()) < out_.policy.least_effect)
-      return false;
+    const bool is_small =
+        alarm.typical != 0 ? std::abs(alarm.change()) < out_.policy.least_effect : alarm.value == 0;
+    if (!(alarm.sigmas > alarm.limit) || is_small) return false;
     out_.alarms.push_back(std::move(alarm));
     return true;
   }
@@ -445,29 +537,28 @@ std::string_view toString(AlarmKind kind) {
       return "drift";
     case AlarmKind::FleetDrift:
       return "fleet-drift";
+    case AlarmKind::Populations:
+      return "populations";
+    case AlarmKind::Intermittent:
+      return "intermittent";
   }
   return "?";
 }
 
 Better betterOf(std::string_view metric) {
-  metric = baseOf(metric);
-  for (const auto& word : kWords)
-    if (metric.ends_with(word.end)) return word.better;
-  return Better::Unknown;
+  const auto* word = wordOf(metric);
+  return word ? word->better : Better::Unknown;
 }
 
-double sigmasFor(double probability) {
-  double low = 0, high = 12;
-  for (int step = 0; step < 60; ++step) {
-    const double middle = (low + high) / 2;
-    (0.5 * std::erfc(middle / std::sqrt(2.0)) > probability ? low : high) = middle;
-  }
-  return high;
-}
-
-Statistics analyse(const std::vector<lifecycle::MeasuredSet>& sets, const Policy& policy) {
+Statistics analyse(std::vector<lifecycle::MeasuredSet> sets, const Policy& policy) {
   Statistics out;
   out.policy = policy;
+  if (policy.now) {
+    const auto from_future = std::ranges::stable_partition(
+        sets, [end = *policy.now + kClocksApart](const auto& set) { return set.at <= end; });
+    out.from_future = from_future.size();
+    sets.erase(from_future.begin(), from_future.end());
+  }
   out.sets = sets.size();
   if (sets.empty()) return out;
   out.from = sets.front().at, out.to = sets.back().at;

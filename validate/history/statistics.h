@@ -27,9 +27,13 @@ struct Policy {
   double least_effect =
       0.01;  ///< a share of the typical value below which nothing is worth a person's time
   std::size_t least_group = 8;  ///< fewer values are shown, not evaluated
+  /// What is said to have been measured later is of a clock that was wrong, and counts nowhere.
+  std::optional<WallTime> now;
 };
 
-enum class AlarmKind { Bits, Node, Rack, Device, Drift, FleetDrift };
+/// Populations: a part of the SKU is worse than the others, too large to be outliers. Intermittent:
+/// good now, bad again and again before.
+enum class AlarmKind { Bits, Node, Rack, Device, Drift, FleetDrift, Populations, Intermittent };
 std::string_view toString(AlarmKind kind);
 
 struct Alarm {
@@ -38,8 +42,11 @@ struct Alarm {
   double value = 0, typical = 0;
   double sigmas = 0;  ///< towards the bad side, in robust σ of the group
   double limit = 0;   ///< σ from which on it is an alarm there
-  std::size_t others =
-      0;  ///< Bits: devices that computed what is typical; no noise is in that, and no σ
+  /// Bits: devices that computed what is typical; no noise is in that, and no σ. Populations,
+  /// FleetDrift: values that are not of it. Intermittent: how often it has fallen.
+  std::size_t others = 0;
+  /// Populations: nodes of the worse part; FleetDrift: of the part that has drifted, empty: all.
+  std::vector<std::string> members;
   double change() const { return typical != 0 ? value / typical - 1 : 0; }
 };
 
@@ -64,6 +71,8 @@ struct Statistics {
   std::vector<Group> groups;  ///< by SKU, then metric
   std::vector<Alarm> alarms;  ///< worst first
   std::size_t sets = 0, numbers = 0, comparisons = 0;
+  std::size_t from_future = 0;    ///< sets that were left out
+  std::size_t not_evaluated = 0;  ///< groups: too few values, or all of them nothing
   WallTime from{}, to{};
   Policy policy;
   /// Of every node: σ towards the bad side in its worst metric, and which that is.
@@ -77,9 +86,7 @@ struct Statistics {
   std::vector<NodeState> nodes;  ///< by rack, then name
 };
 
-Statistics analyse(const std::vector<lifecycle::MeasuredSet>& sets, const Policy& policy);
-
-/// σ that normal noise exceeds on one side with this probability.
-double sigmasFor(double probability);
+/// `sets` are in the order of time, as the store gives them.
+Statistics analyse(std::vector<lifecycle::MeasuredSet> sets, const Policy& policy);
 
 }  // namespace muster::validate::history

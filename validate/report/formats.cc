@@ -114,6 +114,7 @@ std::string toJson(const history::Statistics& statistics, const Subject& subject
                       {"typical", alarm.typical},
                       {"sigmas", alarm.sigmas},
                       {"limit", alarm.limit},
+                      {"members", alarm.members},
                       {"text", sentence(alarm)}});
   for (const auto& group : statistics.groups)
     groups.push_back({{"sku", group.sku},
@@ -136,6 +137,9 @@ std::string toJson(const history::Statistics& statistics, const Subject& subject
                        {"sets", statistics.sets},
                        {"numbers", statistics.numbers},
                        {"comparisons", statistics.comparisons},
+                       {"not_evaluated", statistics.not_evaluated},
+                       {"from_future", statistics.from_future},
+                       {"not_said", leftOutText(statistics)},
                        {"false_alarms_expected", statistics.policy.false_alarms},
                        {"expected_values", subject.expected},
                        {"alarms", alarms},
@@ -150,8 +154,10 @@ std::string toJunit(const history::Statistics& statistics, const Subject& subjec
   std::vector<const Alarm*> of_others;
   for (const auto& alarm : statistics.alarms) {
     const bool of_one = alarm.kind == AlarmKind::Node || alarm.kind == AlarmKind::Drift ||
-                        alarm.kind == AlarmKind::Bits;
+                        alarm.kind == AlarmKind::Bits || alarm.kind == AlarmKind::Intermittent;
     (of_one ? of_node[nodeOf(alarm)] : of_others).push_back(&alarm);
+    if (alarm.kind == AlarmKind::Populations)
+      for (const auto& node : alarm.members) of_node[node].push_back(&alarm);
   }
   std::map<std::string, bool> evaluated;  // by SKU
   for (const auto& group : statistics.groups)

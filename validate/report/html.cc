@@ -86,8 +86,13 @@ std::string alarms(const history::Statistics& statistics) {
       "and by at least {:.1f} %.</p>",
       grouped(statistics.comparisons), shortNumber(statistics.policy.false_alarms),
       100 * statistics.policy.least_effect);
+  if (const auto left_out = leftOutText(statistics); !left_out.empty())
+    out += "<p class=\"note\">" + escapedMarkup(left_out) + "</p>";
   if (statistics.alarms.empty())
-    return out + "<div class=\"card\">None: everything that was evaluated is like its peers.</div>";
+    return out + fmt::format("<div class=\"card\">{}</div>",
+                             statistics.comparisons == 0
+                                 ? "Nothing was evaluated: there is too little to compare."
+                                 : "None: everything that was evaluated is like its peers.");
   out +=
       "<input type=\"search\" data-for=\"#alarms tbody tr\" placeholder=\"Filter by node, rack or "
       "metric\" aria-label=\"Filter alarms\">";
@@ -183,33 +188,6 @@ std::string metrics(const history::Statistics& statistics) {
 }
 
 }  // namespace
-
-std::string shortNumber(double value) {
-  if (!std::isfinite(value)) return "–";
-  return fmt::format("{:.4g}", value);
-}
-
-std::string sentence(const Alarm& alarm) {
-  const auto much = fmt::format("{:.1f} % {}", 100 * std::abs(alarm.change()),
-                                alarm.value < alarm.typical ? "below" : "above");
-  switch (alarm.kind) {
-    case AlarmKind::Bits:
-      if (alarm.others == 0)
-        return fmt::format("{} and others of its kind do not agree on the {}", alarm.subject,
-                           alarm.metric);
-      return fmt::format("{} computes other bits than {} others of its kind: {}", alarm.subject,
-                         alarm.others, alarm.metric);
-    case AlarmKind::Drift:
-      return fmt::format("{} has drifted: {} {} what it was, its peers have not", alarm.subject,
-                         alarm.metric, much);
-    case AlarmKind::FleetDrift:
-      return fmt::format("all of {} have drifted: {} is {} what it was", alarm.subject,
-                         alarm.metric, much);
-    default:
-      return fmt::format("{} is {} what is typical: {} {}, typical {}", alarm.subject, much,
-                         alarm.metric, shortNumber(alarm.value), shortNumber(alarm.typical));
-  }
-}
 
 std::string toHtml(const history::Statistics& statistics, const Subject& subject) {
   std::string out =

@@ -35,6 +35,8 @@ std::string toJson(const history::Statistics& statistics, const Subject& subject
 /// cases, never passed ones.
 std::string toJunit(const history::Statistics& statistics, const Subject& subject);
 
+/// What the report says nothing of, and why; empty: there is no such thing.
+std::string leftOutText(const history::Statistics& statistics);
 /// "gpu007 is 8.1 % below what is typical".
 std::string sentence(const history::Alarm& alarm);
 /// Four digits that matter: "391.2", "0.01342".

@@ -55,6 +55,15 @@ TEST_F(AmdChecks, amdGpusByAmdSmi) {
   EXPECT_EQ(check("gpu.amd").status, CheckStatus::Fail);
   outputs_["amd-smi metric"].out = amdMetric("0", "106");
   EXPECT_EQ(check("gpu.amd").status, CheckStatus::Fail);
+  outputs_["amd-smi metric"].out = amdMetric("-1", "45");
+  EXPECT_EQ(check("gpu.amd").status, CheckStatus::NoData) << "that is no count";
+  outputs_["amd-smi metric"].out = amdMetric("7,\"total_uncorrectable_count\":0", "45");
+  EXPECT_EQ(check("gpu.amd").status, CheckStatus::NoData) << "which of the two?";
+  outputs_["amd-smi metric"].out = amdMetric("0,\"total_deferred_count\":5", "45");
+  EXPECT_EQ(check("gpu.amd").status, CheckStatus::Fail);
+  outputs_["amd-smi metric"].out = amdMetric("0", "45,\"unit\":\"C\"},\"mem\":{\"value\":110");
+  EXPECT_EQ(check("gpu.amd").status, CheckStatus::Fail) << "hot memory";
+  EXPECT_EQ(check("gpu.amd", {{"model", "MI300"}}).status, CheckStatus::Fail) << "no whole word";
   outputs_["amd-smi metric"].out = amdMetric(R"("N/A")", "45");
   EXPECT_EQ(check("gpu.amd").status, CheckStatus::NoData) << "N/A is no zero";
   for (const char* text : {"[]", "", R"([{"gpu":1}])", R"({"error":"no driver"})"}) {

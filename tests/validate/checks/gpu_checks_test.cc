@@ -112,11 +112,26 @@ TEST_F(GpuChecks, cardsWithoutNvlinkHaveNoFabricToRegisterWith) {
   EXPECT_EQ(verdict.status, CheckStatus::Pass) << verdict.text;
 }
 
+/// The model's words are whole ones; a link that rests says at which generation.
+TEST_F(GpuChecks, aModelIsNamedByWholeWords) {
+  EXPECT_EQ(check("gpu.model", {{"model", "H100"}}).status, CheckStatus::Pass);
+  EXPECT_EQ(check("gpu.model", {{"model", "NVIDIA H100 80GB"}}).status, CheckStatus::Pass);
+  for (const char* other : {"H10", "100", "H100 80", "", "h100", "GH100"})
+    EXPECT_EQ(check("gpu.model", {{"model", other}}).status, CheckStatus::Fail) << other;
+  for (auto& gpu : gpus_) gpu["name"] = "NVIDIA GB200";
+  EXPECT_EQ(check("gpu.model", {{"model", "B200"}}).status, CheckStatus::Fail);
+  for (auto& gpu : gpus_) gpu["name"] = "NVIDIA H100 80GB HBM3", gpu["pcie"]["generation"] = 1;
+  EXPECT_NE(check("gpu.pcie").text.find("at generation 1 at this moment"), std::string::npos)
+      << check("gpu.pcie").text;
+}
+
 TEST_F(GpuChecks, anUnknownModelIsSaidToBeUnknown) {
   for (auto& gpu : gpus_) gpu["name"] = "NVIDIA X9", gpu["nvlinks"] = 4;
   const auto verdict = check("gpu.nvlink");
   EXPECT_EQ(verdict.status, CheckStatus::Pass);
-  EXPECT_NE(verdict.evidence[0]["seen"].get<std::string>().find("in no table"), std::string::npos);
+  for (const char* id : {"gpu.nvlink", "gpu.pcie", "gpu.power"})
+    EXPECT_NE(check(id).text.find("nothing was expected of it"), std::string::npos)
+        << check(id).text;
   EXPECT_EQ(check("gpu.nvlink", {{"links", 6}}).status, CheckStatus::Fail)
       << "the gate may say what it expects";
 }

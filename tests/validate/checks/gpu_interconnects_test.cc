@@ -55,6 +55,11 @@ TEST_F(GpuInterconnects, aC2cLinkThatIsDownSlowOrMissingNamesItsGpu) {
   EXPECT_EQ(c2c(gh200(0, 0)).status, CheckStatus::Fail);
 }
 
+TEST_F(GpuInterconnects, whatIsShownTwiceIsNoPass) {
+  EXPECT_EQ(c2c(gh200(0) + gh200(0), {{"gpus", 2}}).status, CheckStatus::NoData);
+  EXPECT_EQ(c2c(gh200(0, 9) + "    C2C Link 3: 44.712 GB/s\n").status, CheckStatus::NoData);
+}
+
 TEST_F(GpuInterconnects, anotherAnswerIsNoPass) {
   for (const char* text : {"", "No Devices support C2C.\n", "    C2C Link 0: 44.712 GB/s\n",
                            "NVIDIA-SMI has failed because it couldn't communicate\n"})

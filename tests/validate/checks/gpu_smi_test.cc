@@ -23,6 +23,7 @@ constexpr std::string_view kGpu = R"(
 			<pending_mig>Disabled</pending_mig>
 		</mig_mode>
 		<serial>165042300{}</serial>
+		<uuid>GPU-00000000-0000-0000-0000-00000000000{}</uuid>
 		<gpu_recovery_action>None</gpu_recovery_action>
 		<fb_memory_usage>
 			<total>81559 MiB</total>
@@ -52,6 +53,16 @@ constexpr std::string_view kGpu = R"(
 			<channel_repair_pending>No</channel_repair_pending>
 			<tpc_repair_pending>No</tpc_repair_pending>
 		</ecc_errors>
+		<remapped_rows>
+			<remapped_row_corr>0</remapped_row_corr>
+			<remapped_row_unc>0</remapped_row_unc>
+			<remapped_row_pending>No</remapped_row_pending>
+			<remapped_row_failure>No</remapped_row_failure>
+		</remapped_rows>
+		<gpu_reset_status>
+			<reset_required>No</reset_required>
+			<drain_and_reset_recommended>No</drain_and_reset_recommended>
+		</gpu_reset_status>
 		<temperature>
 			<gpu_temp>32 C</gpu_temp>
 			<memory_temp>41 C</memory_temp>
@@ -131,6 +142,19 @@ TEST_F(GpuSmi, withoutAnAnswerThereIsNoPass) {
   }
 }
 
+/// One that is shown twice stands in the place of one that is gone.
+TEST_F(GpuSmi, aGpuThatIsShownTwiceIsNoPass) {
+  for (const char* id : kIds)
+    for (const auto& [from, to] : {std::pair{"id=\"00000000:02:00.0\"", "id=\"00000000:01:00.0\""},
+                                   std::pair{"<uuid>GPU-00000000-0000-0000-0000-000000000002",
+                                             "<uuid>GPU-00000000-0000-0000-0000-000000000001"}}) {
+      answers(from, to);
+      const auto verdict = check(id);
+      EXPECT_EQ(verdict.status, CheckStatus::NoData) << id << ": " << verdict.text;
+      EXPECT_THAT(verdict.text, HasSubstr("twice"));
+    }
+}
+
 TEST_F(GpuSmi, modesAreAsTheyMustBe) {
   failsWith("gpu.settings", "<persistence_mode>Enabled", "<persistence_mode>Disabled",
             "persistence mode is Disabled");
@@ -159,6 +183,14 @@ TEST_F(GpuSmi, processesThatWereLeftBehindAreNamed) {
   failsWith("gpu.processes", "<processes>", left, "8850", {{"allow", "pyth,on"}});
   failsWith("gpu.processes", "<used>1 MiB", "<used>40000 MiB", "no process has them");
   failsWith("gpu.processes", "<used>1 MiB", "<used>N/A", "is not shown");
+  failsWith("gpu.processes", "<used>1 MiB", "<used>2 GiB", "is not shown");
+  failsWith("gpu.processes", "<used>1 MiB", "<used>-1 MiB", "is not shown");
+  failsWith("gpu.processes", "<processes>",
+            "<processes><process_info><pid>7</pid><type>C</type><process_name>[Not Found]"
+            "</process_name><used_memory>9 MiB</used_memory></process_info>",
+            "process 7 ([Not Found], type C)");
+  answers("<used>1 MiB", "<used>2000 MiB");
+  EXPECT_THAT(check("gpu.processes").text, HasSubstr("no more than 2048 MiB in use"));
   failsWith("gpu.processes", "<processes>\n\t\t</processes>", "<processes>N/A</processes>",
             "its processes are N/A");
   failsWith("gpu.processes", "<processes>\n\t\t</processes>", "", "its processes are not shown");
@@ -179,6 +211,29 @@ TEST_F(GpuSmi, sramErrorsAndPendingRepairsFail) {
             "tpc_repair_pending is Yes");
   failsWith("gpu.sram-ecc", "<gpu_recovery_action>None", "<gpu_recovery_action>Reset",
             "asks for: Reset");
+  failsWith("gpu.sram-ecc", "<sram_correctable>0", "<sram_correctable>-1", "are -1");
+  failsWith("gpu.sram-ecc", "<remapped_row_pending>No", "<remapped_row_pending>Yes",
+            "remapped_row_pending is Yes");
+  failsWith("gpu.sram-ecc", "<remapped_row_failure>No", "<remapped_row_failure>Yes",
+            "remapped_row_failure is Yes");
+  // As drivers up to 560 ask for it.
+  failsWith("gpu.sram-ecc", "<reset_required>No", "<reset_required>Yes", "reset_required");
+  failsWith("gpu.sram-ecc", "<drain_and_reset_recommended>No", "<drain_and_reset_recommended>Yes",
+            "drain_and_reset_recommended");
+  answers("<reset_required>No", "<reset_required>Requested functionality has been deprecated");
+  EXPECT_EQ(check("gpu.sram-ecc").status, CheckStatus::Pass) << "drivers from 570 on";
+}
+
+/// The threshold decides about a GPU's life; whoever reads learns of what is below it.
+TEST_F(GpuSmi, sramErrorsOfEarlierLoadsAreSaid) {
+  const std::string aggregate =
+      "<aggregate>\n\t\t\t\t<sram_correctable>0</sram_correctable>\n\t\t\t\t"
+      "<sram_uncorrectable_parity>";
+  answers(aggregate + "0", aggregate + "3");
+  const auto verdict = check("gpu.sram-ecc");
+  EXPECT_EQ(verdict.status, CheckStatus::Pass) << verdict.text;
+  EXPECT_THAT(verdict.text, HasSubstr("GPU 1 (00000000:02:00.0, serial 1650423002): 3 uncorrected "
+                                      "SRAM errors in its life, below its threshold"));
 }
 
 /// Before Ampere: one number and no threshold, as drivers write it for a Turing GPU.
@@ -210,6 +265,21 @@ TEST_F(GpuSmi, hotMemoryFails) {
             {{"max_c", 70}});
   failsWith("gpu.memory-temperature", "<gpu_temp_max_mem_threshold>95 C",
             "<gpu_temp_max_mem_threshold>45 C", "at most 40");
+}
+
+TEST_F(GpuSmi, gddrMemoryTellsNoTemperature) {
+  answers();
+  auto& out = outputs_["nvidia-smi"].out;
+  const auto all = [&out](std::string_view from, std::string_view to) {
+    for (std::size_t at = 0; (at = out.find(from, at)) != std::string::npos; at += to.size())
+      out.replace(at, from.size(), to);
+  };
+  all("<memory_temp>41 C", "<memory_temp>N/A");
+  EXPECT_EQ(check("gpu.memory-temperature").status, CheckStatus::Fail) << "an H100 has HBM";
+  all("NVIDIA H100 80GB HBM3", "NVIDIA L40S");
+  const auto verdict = check("gpu.memory-temperature");
+  EXPECT_EQ(verdict.status, CheckStatus::Pass) << verdict.text;
+  EXPECT_THAT(verdict.text, HasSubstr("no temperature is told"));
 }
 
 TEST(SmiXml, whatIsNotWellFormedIsRefused) {

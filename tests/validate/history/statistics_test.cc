@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 namespace muster::validate {
 namespace {
@@ -168,10 +169,151 @@ TEST(FleetStatistics, equalValuesAccuseNobodyByTheLastDigit) {
   EXPECT_TRUE(history::analyse(fleet.make(1), {}).alarms.empty());
 }
 
-TEST(FleetStatistics, sigmasForIsTheNormalQuantile) {
-  EXPECT_NEAR(history::sigmasFor(0.5), 0, 1e-9);
-  EXPECT_NEAR(history::sigmasFor(0.0227501), 2, 1e-4);
-  EXPECT_NEAR(history::sigmasFor(2.8665e-7), 5, 1e-3);
+/// A fleet of 32 nodes, one metric: `days` daily values of each, by (node, day before today).
+std::vector<lifecycle::MeasuredSet> days(int count, const std::string& metric,
+                                         const std::function<double(int, int)>& value) {
+  std::vector<lifecycle::MeasuredSet> out;
+  for (int day = count - 1; day >= 0; --day)
+    for (int node = 0; node < 32; ++node)
+      out.push_back({FleetHistory().from - std::chrono::hours(24 * day),
+                     NodeName(FleetHistory::node(node)),
+                     "gate.burn-in",
+                     "hgx, H100",
+                     FleetHistory::rack(node / 8),
+                     {{metric, value(node, day)}}});
+  return out;
+}
+
+struct Noise {
+  std::mt19937_64 random{11};
+  std::normal_distribution<double> normal{700, 5};
+  double operator()() { return normal(random); }
+};
+
+/// A median of all is typical of neither half.
+TEST(FleetStatistics, halfOfAFleetThatIsSlowIsNotLikeItsPeers) {
+  for (const double share : {0.5, 0.1, 0.9})
+    for (const int slow : {16, 20, 24, 29}) {
+      Noise noise;
+      const auto statistics =
+          history::analyse(days(1, "gpu.burn/gemm_tflops@0",
+                                [&](int node, int) { return noise() * (node < slow ? share : 1); }),
+                           {});
+      const auto found = of(statistics, AlarmKind::Populations);
+      ASSERT_EQ(found.size(), 1u) << share << ' ' << slow;
+      EXPECT_EQ(found[0].members.size(), static_cast<std::size_t>(slow));
+      EXPECT_EQ(found[0].others, static_cast<std::size_t>(32 - slow));
+      EXPECT_NEAR(found[0].change(), share - 1, 0.02);
+      EXPECT_EQ(of(statistics, AlarmKind::Node).size(), 0u) << share << ' ' << slow;
+      EXPECT_THAT(report::sentence(found[0]), HasSubstr(fmt::format("gpu[00000-000{}]", slow - 1)));
+      EXPECT_THAT(report::toJunit(statistics, {}),
+                  HasSubstr(fmt::format("failures=\"{}\"", slow + 1)));
+    }
+}
+
+TEST(FleetStatistics, aNodeIsComparedWithTheHalfThatItIsIn) {
+  Noise noise;
+  const auto statistics = history::analyse(
+      days(1, "gpu.burn/gemm_tflops@0",
+           [&](int node, int) { return noise() * (node < 16 ? 0.5 : 1) * (node == 3 ? 0.5 : 1); }),
+      {});
+  EXPECT_EQ(of(statistics, AlarmKind::Populations).size(), 1u);
+  const auto nodes = of(statistics, AlarmKind::Node);
+  ASSERT_EQ(nodes.size(), 1u);
+  EXPECT_EQ(nodes[0].subject, FleetHistory::node(3) + "@0");
+}
+
+TEST(FleetStatistics, aSeriesThatFellAgainAndAgainIsSaidToHaveDoneSo) {
+  const auto fleet = [](const std::function<bool(int)>& is_bad) {
+    Noise noise;
+    return history::analyse(
+        days(21, "gpu.burn/gemm_tflops@0",
+             [&](int node, int day) { return noise() * (node == 4 && is_bad(day) ? 0.8 : 1); }),
+        {});
+  };
+  const auto odd = of(fleet([](int day) { return day % 2 == 1; }), AlarmKind::Intermittent);
+  ASSERT_EQ(odd.size(), 1u);
+  EXPECT_EQ(odd[0].subject, FleetHistory::node(4) + "@0");
+  EXPECT_EQ(odd[0].others, 10u);
+  EXPECT_THAT(report::sentence(odd[0]), HasSubstr("fell 10 times"));
+  EXPECT_TRUE(of(fleet([](int day) { return day >= 10; }), AlarmKind::Intermittent).empty())
+      << "it was bad, and was repaired";
+  EXPECT_TRUE(of(fleet([](int day) { return day == 7; }), AlarmKind::Intermittent).empty());
+  EXPECT_TRUE(fleet([](int) { return false; }).alarms.empty());
+}
+
+/// A day on which all were slow is nobody's own fall.
+TEST(FleetStatistics, daysOnWhichAllAreSlowAreNobodysOwn) {
+  Noise noise;
+  const auto statistics =
+      history::analyse(days(21, "gpu.burn/gemm_tflops@0",
+                            [&](int, int day) { return noise() * (day % 5 == 2 ? 0.8 : 1); }),
+                       {});
+  EXPECT_TRUE(of(statistics, AlarmKind::Intermittent).empty());
+}
+
+TEST(FleetStatistics, aTimeThatIsStillToComeCountsNowhere) {
+  Noise noise;
+  auto sets = days(5, "gpu.burn/gemm_tflops@0",
+                   [&](int node, int) { return noise() * (node == 4 ? 0.5 : 1); });
+  const auto now = sets.back().at + std::chrono::minutes(1);
+  sets.push_back(sets[4]);
+  sets.back().at = now + std::chrono::hours(24 * 3'000);
+  sets.back().numbers.begin()->second = 700;
+  const auto statistics = history::analyse(sets, {.now = now});
+  EXPECT_EQ(statistics.from_future, 1u);
+  ASSERT_EQ(of(statistics, AlarmKind::Node).size(), 1u);
+  EXPECT_THAT(report::leftOutText(statistics), HasSubstr("1 measurements of a time"));
+  EXPECT_EQ(statistics.to, sets[sets.size() - 2].at);
+}
+
+/// In a healthy fleet errors are 0, and there is no share of nothing.
+TEST(FleetStatistics, whereOthersCountNothingAThousandIsAnAlarm) {
+  for (const auto* metric : {"rdma.links/symbol_errors@mlx5_0", "gpu.ecc/corrected_errors@0"}) {
+    const auto fleet = [&](double errors) {
+      return history::analyse(
+          days(1, metric, [&](int node, int) { return node == 4 ? errors : 0.0; }), {});
+    };
+    const auto found = of(fleet(1'000), AlarmKind::Node);
+    ASSERT_EQ(found.size(), 1u) << metric;
+    EXPECT_THAT(report::sentence(found[0]), HasSubstr("1000 above what is typical"));
+    EXPECT_TRUE(fleet(1).alarms.empty()) << "one of them is no scale";
+    EXPECT_TRUE(fleet(0).alarms.empty());
+  }
+  const auto ber = history::analyse(days(1, "gpu.nvlink-ber/effective_ber@0",
+                                         [](int node, int) { return node == 4 ? 1e-9 : 0.0; }),
+                                    {});
+  EXPECT_EQ(of(ber, AlarmKind::Node).size(), 1u);
+}
+
+TEST(FleetStatistics, aFleetsDriftHasItsRealSizeAndItsNodes) {
+  const auto fleet = [](int part) {
+    Noise noise;
+    return history::analyse(
+        days(21, "gpu.burn/gemm_tflops@0",
+             [&](int node, int day) { return noise() * (day == 0 && node < part ? 0.8 : 1); }),
+        {});
+  };
+  const auto all = of(fleet(32), AlarmKind::FleetDrift);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_NEAR(all[0].change(), -0.2, 0.01);
+  EXPECT_THAT(report::sentence(all[0]), HasSubstr("all of hgx, H100 have drifted"));
+  const auto half = of(fleet(16), AlarmKind::FleetDrift);
+  ASSERT_EQ(half.size(), 1u);
+  EXPECT_EQ(half[0].members.size(), 16u);
+  EXPECT_EQ(half[0].others, 16u);
+  EXPECT_NEAR(half[0].change(), -0.2, 0.01);
+  EXPECT_THAT(report::sentence(half[0]), HasSubstr("gpu[00000-00015] of hgx, H100 have drifted"));
+}
+
+TEST(FleetStatistics, saysWhatItHasNotEvaluated) {
+  FleetHistory fleet;
+  fleet.nodes = 4;
+  const auto statistics = history::analyse(fleet.make(1), {});
+  EXPECT_EQ(statistics.not_evaluated, 10u);
+  EXPECT_THAT(report::leftOutText(statistics), HasSubstr("10 of 10 metrics"));
+  fleet.nodes = 32;
+  EXPECT_EQ(report::leftOutText(history::analyse(fleet.make(1), {})), "");
 }
 
 }  // namespace

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/history/distribution.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace muster::validate::history {
+namespace {
+
+TEST(Distribution, sigmasForIsTheNormalQuantile) {
+  EXPECT_NEAR(sigmasFor(0.5), 0, 1e-9);
+  EXPECT_NEAR(sigmasFor(0.0227501), 2, 1e-4);
+  EXPECT_NEAR(sigmasFor(2.8665e-7), 5, 1e-3);
+}
+
+TEST(Distribution, aScaleIsNotMovedByAnOutlier) {
+  const auto scale = scaleOf({1, 2, 3, 4, 1e9});
+  EXPECT_EQ(scale.median, 3);
+  EXPECT_NEAR(scale.sigma, 1.4826, 1e-9);
+}
+
+/// Values of one distribution, whatever its tails, are hardly ever taken for two populations.
+TEST(Distribution, noiseIsOnePopulation) {
+  std::mt19937_64 random(17);
+  std::normal_distribution<double> normal;
+  std::student_t_distribution<double> heavy(4);
+  for (const std::size_t count : {16u, 32u, 256u})
+    for (const bool tails : {false, true}) {
+      int two = 0;
+      for (int trial = 0; trial < 1'000; ++trial) {
+        std::vector<double> values(count);
+        for (auto& value : values) value = tails ? heavy(random) : normal(random);
+        two += populationsOf(std::move(values)).has_value();
+      }
+      EXPECT_LE(two, 3) << count << ' ' << tails;
+    }
+}
+
+TEST(Distribution, twoPlacesWithNothingBetweenAreTwoPopulations) {
+  std::mt19937_64 random(18);
+  std::normal_distribution<double> normal;
+  for (const std::size_t low : {3u, 8u, 16u, 29u}) {
+    std::vector<double> values(32);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = normal(random) + (i < low ? 0 : 30);
+    const auto two = populationsOf(values);
+    ASSERT_TRUE(two) << low;
+    EXPECT_EQ(two->below, low);
+    EXPECT_EQ(two->above, 32 - low);
+    EXPECT_TRUE(two->isLow(values[0]));
+    EXPECT_FALSE(two->isLow(values[31]));
+    EXPECT_NEAR(two->high.median - two->low.median, 30, 3);
+  }
+}
+
+TEST(Distribution, equalValuesInTwoPlacesAreTwoPopulations) {
+  EXPECT_TRUE(populationsOf({1, 1, 1, 2, 2, 2}));
+  EXPECT_FALSE(populationsOf({1, 1, 1, 1, 1, 1}));
+  EXPECT_FALSE(populationsOf({1, 1, 1, 1, 2, 2})) << "two are outliers";
+  EXPECT_FALSE(populationsOf({}));
+}
+
+}  // namespace
+}  // namespace muster::validate::history

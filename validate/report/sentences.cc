@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a report says in words.
+#include "inventory/parse/hostlist.h"
+#include "validate/report/report.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace muster::validate::report {
+namespace {
+
+using history::Alarm;
+using history::AlarmKind;
+
+std::string hostlistOf(const std::vector<std::string>& nodes) {
+  return inventory::foldHostlist(nodes);
+}
+
+}  // namespace
+
+std::string shortNumber(double value) {
+  if (!std::isfinite(value)) return "–";
+  return fmt::format("{:.4g}", value);
+}
+
+std::string leftOutText(const history::Statistics& statistics) {
+  std::string out;
+  if (statistics.not_evaluated > 0)
+    out += fmt::format(
+        "not evaluated: {} of {} metrics, which have fewer than {} values, or nothing but zeros",
+        statistics.not_evaluated, statistics.groups.size(), statistics.policy.least_group);
+  if (statistics.from_future > 0)
+    out += fmt::format(
+        "{}left out: {} measurements of a time that is still to come (a clock was "
+        "wrong)",
+        out.empty() ? "" : "; ", statistics.from_future);
+  return out;
+}
+
+std::string sentence(const Alarm& alarm) {
+  const auto much = alarm.typical == 0
+                        ? fmt::format("{} above", shortNumber(alarm.value))
+                        : fmt::format("{:.1f} % {}", 100 * std::abs(alarm.change()),
+                                      alarm.value < alarm.typical ? "below" : "above");
+  switch (alarm.kind) {
+    case AlarmKind::Bits:
+      if (alarm.others == 0)
+        return fmt::format("{} and others of its kind do not agree on the {}", alarm.subject,
+                           alarm.metric);
+      return fmt::format("{} computes other bits than {} others of its kind: {}", alarm.subject,
+                         alarm.others, alarm.metric);
+    case AlarmKind::Drift:
+      return fmt::format("{} has drifted: {} {} what it was, its peers have not", alarm.subject,
+                         alarm.metric, much);
+    case AlarmKind::FleetDrift:
+      return fmt::format("{} of {} have drifted: {} is {} what it was",
+                         alarm.members.empty() ? "all" : hostlistOf(alarm.members), alarm.subject,
+                         alarm.metric, much);
+    case AlarmKind::Populations:
+      return fmt::format(
+          "{} of {} are {} the other {} values of it: {} is near {} there, {} elsewhere; compare "
+          "one node of each part (firmware, cables, clocks, power)",
+          hostlistOf(alarm.members), alarm.subject, much, alarm.others, alarm.metric,
+          shortNumber(alarm.value), shortNumber(alarm.typical));
+    case AlarmKind::Intermittent:
+      return fmt::format(
+          "{} is like its peers now, but fell {} times: {} was {} what was typical then, {}",
+          alarm.subject, alarm.others, alarm.metric, shortNumber(alarm.value),
+          shortNumber(alarm.typical));
+    default:
+      return fmt::format("{} is {} what is typical: {} {}, typical {}", alarm.subject, much,
+                         alarm.metric, shortNumber(alarm.value), shortNumber(alarm.typical));
+  }
+}
+
+}  // namespace muster::validate::report
