@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <sstream>
@@ -66,10 +67,11 @@ struct Table {
 };
 
 /// What perftest prints when a message was lost or refused, and goes on.
+constexpr std::array kFaultWords{"Completion with error", "Failed", "Couldn't", "Unable to"};
+
 bool tellsOfAFault(std::string_view line) {
-  return line.find("Completion with error") != line.npos || line.starts_with(" Failed") ||
-         line.starts_with("Failed") || line.find("Couldn't") != line.npos ||
-         line.find("Unable to") != line.npos;
+  return std::ranges::any_of(kFaultWords,
+                             [line](const char* word) { return line.contains(word); });
 }
 
 /// The only row of the only table. Errors: Corrupt
