@@ -70,8 +70,7 @@ struct Table {
 constexpr std::array kFaultWords{"Completion with error", "Failed", "Couldn't", "Unable to"};
 
 bool tellsOfAFault(std::string_view line) {
-  return std::ranges::any_of(kFaultWords,
-                             [line](const char* word) { return line.contains(word); });
+  return std::ranges::any_of(kFaultWords, [line](const char* word) { return line.contains(word); });
 }
 
 /// The only row of the only table. Errors: Corrupt
