@@ -333,12 +333,13 @@ class Analysis {
     group.evaluated = values.size() >= out_.policy.least_group && group.sigma > 0;
     if (group.evaluated) {
       evaluateNodes(group, gathered, all);
-      if (all.populations)
+      if (all.populations) {
         evaluatePopulations(group, gathered, *all.populations);
-      else
+      } else {  // places of two populations would only say so again
         evaluatePast(group, gathered);
-      evaluatePlaces(group, gathered, AlarmKind::Rack);
-      evaluatePlaces(group, gathered, AlarmKind::Device);
+        evaluatePlaces(group, gathered, AlarmKind::Rack);
+        evaluatePlaces(group, gathered, AlarmKind::Device);
+      }
       evaluateDrift(group, gathered);
     } else {
       ++out_.not_evaluated;

@@ -54,9 +54,11 @@ std::string sentence(const Alarm& alarm) {
       return fmt::format("{} has drifted: {} {} what it was, its peers have not", alarm.subject,
                          alarm.metric, much);
     case AlarmKind::FleetDrift:
-      return fmt::format("{} of {} have drifted: {} is {} what it was",
-                         alarm.members.empty() ? "all" : hostlistOf(alarm.members), alarm.subject,
-                         alarm.metric, much);
+      if (alarm.members.empty())
+        return fmt::format("{} as a whole has drifted: the median of {} is {} what it was",
+                           alarm.subject, alarm.metric, much);
+      return fmt::format("{} of {} have drifted: {} is {} what it was, of the others it is not",
+                         hostlistOf(alarm.members), alarm.subject, alarm.metric, much);
     case AlarmKind::Populations:
       return fmt::format(
           "{} of {} are {} the other {} values of it: {} is near {} there, {} elsewhere; compare "
