@@ -32,7 +32,7 @@ int validateChecks(const app::Options& options) {
     if (std::exchange(group, row.group) != row.group) std::cout << fmt::format("{}\n", row.group);
     const auto takes = validate::paramNames(row.id);
     std::cout << fmt::format(
-        "  {:<18}{:<9}{}{}\n  {:<27}needs {}; expected: {}{}\n", row.id, row.level, row.what,
+        "  {:<23} {:<8} {}{}\n  {:<33}needs {}; expected: {}{}\n", row.id, row.level, row.what,
         row.units.empty() ? "" : fmt::format(" ({})", row.units), "", row.needs, row.source,
         takes.empty() ? "" : fmt::format("; a gate may set {}", takes));
   }

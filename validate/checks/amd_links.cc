@@ -6,6 +6,7 @@
 // sources print them (ROCm 6.2 to 7.1). Releases before 7 print a list of GPUs without status
 // before the list with it; later ones put either into an object.
 #include "base/json_input.h"
+#include "base/json_output.h"
 #include "base/utf8.h"
 #include "validate/checks/external_program.h"
 
@@ -87,6 +88,9 @@ Result<void> evaluateTopology(const std::map<int, json>& gpus, std::vector<std::
             fmt::format("GPU {} reaches GPU {} by {}, not by XGMI", number, other, type));
       else if (status != "ENABLED")
         wrong.push_back(fmt::format("GPU {} may not reach GPU {}: {}", number, other, status));
+      else if (const auto hops = link.find("num_hops"); hops != link.end() && *hops != 1)
+        wrong.push_back(fmt::format("GPU {} is {} XGMI links from GPU {}, not one", number,
+                                    jsonText(*hops), other));
     }
     if (seen.size() != gpus.size())
       return fail(ErrorCode::Corrupt, fmt::format("GPU {} shows links to {} of {} GPUs", number,

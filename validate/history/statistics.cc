@@ -98,7 +98,7 @@ struct Gathered {
 using Groups = std::map<std::pair<std::string, std::string>, Gathered>;  // (sku, metric)
 
 /// Two million numbers have few names: where a name belongs is looked up once.
-Groups gather(const std::vector<lifecycle::MeasuredSet>& sets, std::size_t& numbers) {
+Groups gather(const std::vector<lifecycle::MeasuredSet>& sets, Statistics& out) {
   struct Slot {
     Gathered* group;
     std::string device;
@@ -109,7 +109,11 @@ Groups gather(const std::vector<lifecycle::MeasuredSet>& sets, std::size_t& numb
   for (const auto& set : sets) {
     auto& of_sku = slots[set.sku];
     for (const auto& [name, number] : set.numbers) {
-      ++numbers;
+      if (!std::isfinite(number)) {
+        ++out.no_numbers;
+        continue;
+      }
+      ++out.numbers;
       auto slot = of_sku.find(name);
       if (slot == of_sku.end())
         slot = of_sku
@@ -281,7 +285,11 @@ class Analysis {
     drift_limit_ = drifts.limit(out_.policy.false_alarms * kForDrift, drifts_);
   }
 
-  void run() {
+  void run(const std::vector<lifecycle::MeasuredSet>& sets) {
+    for (const auto& set : sets)  // also nodes of which nothing can be read
+      nodes_.try_emplace(
+          set.node.str(),
+          Statistics::NodeState{.node = set.node.str(), .rack = set.rack, .sku = set.sku});
     for (const auto& [key, gathered] : groups_)
       if (isFingerprint(key.second))
         evaluateBits(key.first, key.second, gathered);
@@ -511,6 +519,7 @@ class Analysis {
     auto& node = nodes_[series.node];
     if (node.node.empty()) node = {.node = series.node, .rack = series.rack, .sku = group.sku};
     node.rack = series.rack;
+    node.compared = node.compared || group.evaluated;
     if (const double share = group.limit > 0 ? bad / group.limit : 0; share > node.share)
       node.worst = bad, node.share = share, node.metric = group.metric;
   }
@@ -563,8 +572,8 @@ Statistics analyse(std::vector<lifecycle::MeasuredSet> sets, const Policy& polic
   out.sets = sets.size();
   if (sets.empty()) return out;
   out.from = sets.front().at, out.to = sets.back().at;
-  const auto groups = gather(sets, out.numbers);
-  Analysis(out, groups).run();
+  const auto groups = gather(sets, out);
+  Analysis(out, groups).run(sets);
   return out;
 }
 

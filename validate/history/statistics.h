@@ -72,6 +72,7 @@ struct Statistics {
   std::vector<Alarm> alarms;  ///< worst first
   std::size_t sets = 0, numbers = 0, comparisons = 0;
   std::size_t from_future = 0;    ///< sets that were left out
+  std::size_t no_numbers = 0;     ///< values that are not finite, left out
   std::size_t not_evaluated = 0;  ///< groups: too few values, or all of them nothing
   WallTime from{}, to{};
   Policy policy;
@@ -82,6 +83,7 @@ struct Statistics {
     double share = 0;  ///< of the limit; from 1 on, and with enough effect, it is an alarm
     std::string metric;
     bool alarmed = false;
+    bool compared = false;  ///< one of its values at least was held against others'
   };
   std::vector<NodeState> nodes;  ///< by rack, then name
 };

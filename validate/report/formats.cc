@@ -131,6 +131,7 @@ std::string toJson(const history::Statistics& statistics, const Subject& subject
                      {"sku", node.sku},
                      {"worst_sigmas", node.worst},
                      {"metric", node.metric},
+                     {"compared", node.compared},
                      {"alarmed", node.alarmed}});
   return jsonText(json{{"cluster", subject.cluster},
                        {"at", toString(subject.at)},
@@ -159,9 +160,6 @@ std::string toJunit(const history::Statistics& statistics, const Subject& subjec
     if (alarm.kind == AlarmKind::Populations)
       for (const auto& node : alarm.members) of_node[node].push_back(&alarm);
   }
-  std::map<std::string, bool> evaluated;  // by SKU
-  for (const auto& group : statistics.groups)
-    evaluated[group.sku] = evaluated[group.sku] || group.evaluated;
   std::string cases;
   std::size_t skipped = 0, failed = 0;
   const auto failure =
@@ -177,9 +175,11 @@ std::string toJunit(const history::Statistics& statistics, const Subject& subjec
     if (const auto found = of_node.find(node.node); found != of_node.end()) {
       ++failed;
       cases += failure(found->second);
-    } else if (!evaluated[node.sku]) {
+    } else if (!node.compared) {
       ++skipped;
-      cases += "<skipped message=\"too few nodes of this SKU to compare with\"/>";
+      cases +=
+          "<skipped message=\"none of its values was compared: too few nodes of this SKU, or no "
+          "numbers\"/>";
     }
     cases += "</testcase>\n";
   }

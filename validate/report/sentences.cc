@@ -4,6 +4,7 @@
 #include "validate/report/report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 
@@ -25,17 +26,18 @@ std::string shortNumber(double value) {
 }
 
 std::string leftOutText(const history::Statistics& statistics) {
-  std::string out;
+  std::vector<std::string> parts;
   if (statistics.not_evaluated > 0)
-    out += fmt::format(
+    parts.push_back(fmt::format(
         "not evaluated: {} of {} metrics, which have fewer than {} values, or nothing but zeros",
-        statistics.not_evaluated, statistics.groups.size(), statistics.policy.least_group);
+        statistics.not_evaluated, statistics.groups.size(), statistics.policy.least_group));
   if (statistics.from_future > 0)
-    out += fmt::format(
-        "{}left out: {} measurements of a time that is still to come (a clock was "
-        "wrong)",
-        out.empty() ? "" : "; ", statistics.from_future);
-  return out;
+    parts.push_back(
+        fmt::format("left out: {} measurements of a time that is still to come (a clock was wrong)",
+                    statistics.from_future));
+  if (statistics.no_numbers > 0)
+    parts.push_back(fmt::format("left out: {} values that are no numbers", statistics.no_numbers));
+  return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 std::string sentence(const Alarm& alarm) {

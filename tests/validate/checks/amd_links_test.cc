@@ -89,6 +89,11 @@ TEST_F(AmdLinks, aPairOverPcieOrOutOfReachFails) {
   topology_[2]["links"][6]["link_type"] = "PCIE";
   EXPECT_THAT(seen().text, HasSubstr("GPU 2 reaches GPU 6 by PCIE, not by XGMI"));
   topology_[2]["links"][6]["link_type"] = "XGMI";
+  topology_[2]["links"][6]["num_hops"] = 2;
+  EXPECT_THAT(seen().text, HasSubstr("GPU 2 is 2 XGMI links from GPU 6, not one"));
+  topology_[2]["links"][6]["num_hops"] = "N/A";
+  EXPECT_EQ(seen().status, CheckStatus::Fail);
+  topology_[2]["links"][6]["num_hops"] = 1;
   topology_[2]["links"][6]["link_status"] = "DISABLED";
   EXPECT_THAT(seen().text, HasSubstr("GPU 2 may not reach GPU 6: DISABLED"));
   EXPECT_EQ(seen().status, CheckStatus::Fail);

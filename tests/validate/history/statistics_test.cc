@@ -311,6 +311,21 @@ TEST(FleetStatistics, aFleetsDriftHasItsRealSizeAndItsNodes) {
   EXPECT_THAT(report::sentence(half[0]), HasSubstr("gpu[00000-00015] of hgx, H100 have drifted"));
 }
 
+/// Whoever has no number was not compared, and has passed nothing.
+TEST(FleetStatistics, whatIsNoNumberIsNoPass) {
+  for (const double none : {std::nan(""), HUGE_VAL}) {
+    Noise noise;
+    const auto statistics =
+        history::analyse(days(1, "gpu.burn/gemm_tflops@0",
+                              [&](int node, int) { return node == 4 ? none : noise(); }),
+                         {});
+    EXPECT_EQ(statistics.no_numbers, 1u);
+    EXPECT_EQ(statistics.nodes.size(), 32u);
+    EXPECT_THAT(report::leftOutText(statistics), HasSubstr("1 values that are no numbers"));
+    EXPECT_THAT(report::toJunit(statistics, {}), HasSubstr("skipped=\"1\""));
+  }
+}
+
 TEST(FleetStatistics, saysWhatItHasNotEvaluated) {
   FleetHistory fleet;
   fleet.nodes = 4;
