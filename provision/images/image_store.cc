@@ -331,6 +331,8 @@ std::string imageKey(const inventory::Image& image) {
                        {"mirror", build->mirror}};
     if (dnf) inputs["build"]["release"] = build->release;
     if (!build->modules.empty()) inputs["build"]["modules"] = build->modules;
+    if (build->selinux != inventory::SelinuxMode::Permissive)
+      inputs["build"]["selinux"] = static_cast<int>(build->selinux);
     if (!build->archives.empty()) inputs["build"]["archives"] = identityOf(build->archives);
   } else {
     inputs["import"] = std::get<inventory::ImageImport>(image.source).sha256;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/images/startable.h"
 
+#include "base/io/selinux.h"
 #include "provision/images/disk_check.h"
 
 #include <archive.h>
@@ -191,7 +192,37 @@ void addDistribution(const FileTree& tree, Obstacles& obstacles) {
                     id));
 }
 
+io::SelinuxConfig selinuxOf(const FileTree& tree) {
+  return io::parseSelinuxConfig(
+      contentOf(tree, io::kSelinuxConfig, kMaxConfigBytes).value_or(std::string()));
+}
+
+/// What the agent writes into it is labelled by the system's own policy and program.
+void addSelinux(const FileTree& tree, Obstacles& obstacles) {
+  const auto config = selinuxOf(tree);
+  if (!config.enforcing) return;
+  if (!tree.resolve(config.fileContexts()))
+    obstacles.push_back(
+        fmt::format("it enforces SELinux (/{}), but has no /{}: install selinux-policy-{} into it, "
+                    "or let it be permissive",
+                    io::kSelinuxConfig, config.fileContexts(), config.policy));
+  if (!tree.resolve("usr/sbin/setfiles") && !tree.resolve("sbin/setfiles") &&
+      !tree.resolve("usr/bin/setfiles"))
+    obstacles.push_back(fmt::format(
+        "it enforces SELinux (/{}), but has no setfiles, by which what muster writes is "
+        "labelled: install policycoreutils into it, or let it be permissive",
+        io::kSelinuxConfig));
+}
+
 }  // namespace
+
+Obstacles inMemoryObstacles(const FileTree& tree) {
+  if (!selinuxOf(tree).enforcing) return {};
+  return {
+      fmt::format("it enforces SELinux (/{}), and files that are written into a live image have "
+                  "no labels: let it be permissive",
+                  io::kSelinuxConfig)};
+}
 
 Obstacles userspaceObstacles(const FileTree& tree, Architecture architecture) {
   const auto& wanted = traitsOf(architecture);
@@ -215,6 +246,7 @@ Obstacles userspaceObstacles(const FileTree& tree, Architecture architecture) {
   walk.libraries(*init, real);
   if (!walk.seen.contains("libc.so.6") || walk.libc) addLibc(walk.libc, walk.obstacles);
   addDistribution(tree, walk.obstacles);
+  addSelinux(tree, walk.obstacles);
   return std::move(walk.obstacles);
 }
 

@@ -124,6 +124,21 @@ TEST_F(Startable, systemsOfSuseAreRefusedByName) {
   EXPECT_THAT(refusalOfTree(), IsEmpty());
 }
 
+TEST_F(Startable, aSystemThatEnforcesSelinuxNeedsWhatLabelsItsFiles) {
+  sh("mkdir -p tree/etc/selinux; printf 'SELINUX=enforcing\\nSELINUXTYPE=mls\\n' "
+     ">tree/etc/selinux/config");
+  EXPECT_THAT(refusalOfTree(), AllOf(HasSubstr("install selinux-policy-mls into it"),
+                                     HasSubstr("install policycoreutils into it")));
+  sh("mkdir -p tree/etc/selinux/mls/contexts/files; touch "
+     "tree/etc/selinux/mls/contexts/files/file_contexts; cp /usr/bin/true tree/usr/sbin/setfiles");
+  EXPECT_THAT(refusalOfTree(), IsEmpty());
+  kind = inventory::ImageKind::Live;
+  EXPECT_THAT(refusalOfTree(),
+              HasSubstr("files that are written into a live image have no labels"));
+  sh("sed -i s/enforcing/permissive/ tree/etc/selinux/config");
+  EXPECT_THAT(refusalOfTree(), IsEmpty());
+}
+
 TEST_F(Startable, allThatIsMissingIsToldAtOnce) {
   sh("rm tree/usr/sbin/init; ln -s boot/nothing tree/vmlinuz");
   EXPECT_THAT(refusalOfTree(), AllOf(HasSubstr("no kernel"), HasSubstr("/sbin/init")));
