@@ -334,15 +334,16 @@ Result<void> checkKernelImage(std::string_view content, Architecture architectur
 namespace {
 
 constexpr std::string_view kTrailer = "TRAILER!!!";
-/// gzip, xz, zstd, bzip2, lzma, and the two of lz4.
+/// gzip, xz, zstd, bzip2, lzma, and lz4 in its first format: a kernel does not know the frames that
+/// `lz4` writes without -l. Source: lib/decompress.c of the kernel
 constexpr std::string_view kPackedMagics[] = {"\x1f\x8b",
                                               "\xfd"
                                               "7zXZ",
                                               "\x28\xb5\x2f\xfd",
                                               "BZh",
                                               {"\x5d\0\0", 3},
-                                              "\x02\x21\x4c\x18",
-                                              "\x04\x22\x4d\x18"};
+                                              "\x02\x21\x4c\x18"};
+constexpr std::string_view kLz4Frames = "\x04\x22\x4d\x18", kLzop = "\x89LZO";
 
 /// One archive of the newc format from `at` on; answers where it ends.
 Result<std::size_t> walkCpio(std::string_view content, std::size_t at) {
@@ -389,6 +390,14 @@ Result<void> checkCompressed(std::string_view content) {
   const auto damaged = [] {
     return fail(ErrorCode::Corrupt, "it is damaged or cut short: it does not unpack");
   };
+  if (content.starts_with(kLz4Frames))
+    return fail(
+        ErrorCode::InvalidInput,
+        "it is compressed by lz4 in frames, which no kernel unpacks: compress it with lz4 -l");
+  if (content.starts_with(kLzop))
+    return fail(ErrorCode::InvalidInput,
+                "it is compressed by lzop, and muster cannot look into that: make it with zstd, xz "
+                "or gzip (initramfs-tools: COMPRESS=zstd; dracut: --zstd)");
   if (std::none_of(std::begin(kPackedMagics), std::end(kPackedMagics),
                    [content](std::string_view magic) { return content.starts_with(magic); }))
     return unknown();
