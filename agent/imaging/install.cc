@@ -12,6 +12,7 @@
 #include "base/architecture.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "base/io/selinux.h"
 #include "base/json_output.h"
 #include "base/log.h"
 #include "wire/carried_libc.h"
@@ -27,6 +28,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::chrono::minutes kToolLimit{5};
+constexpr std::size_t kMaxConfigBytes = 64u << 10;
 constexpr const char* kMountFolder = "/run/muster/target";
 /// The RAM OS installs systems of its own processor alone.
 constexpr const ArchitectureTraits& kOwn = traitsOf(kBuiltFor);
@@ -177,6 +179,15 @@ Result<void> configureSystem(const fs::path& root, const wire::WriteImageParams&
   return {};
 }
 
+Result<void> labelSystem(const fs::path& root,
+                         const std::function<void(const std::string&)>& notify) {
+  const auto config = io::readFile(root / io::kSelinuxConfig, kMaxConfigBytes).value_or("");
+  if (!io::parseSelinuxConfig(config).enforcing) return {};
+  notify("labelling the files for SELinux");
+  TRY_OK(io::labelTree(root));
+  return {};
+}
+
 std::string grubConfiguration(const wire::WriteImageParams& params, const Layout& layout) {
   std::string text = recipe("grub.cfg");
   text = replaced(std::move(text), "@KERNEL_PARTITION@", std::to_string(layout.kernel_partition));
@@ -293,6 +304,7 @@ Result<void> installSystem(const fs::path& disk, const Layout& layout,
   TRY(esps, installedEsps(disk, layout));
   TRY_OK(writeEspPartitions(top, esps));
   for (const auto& copy : layout.copies) TRY_OK(copyBootLoader(copy, params, layout));
+  TRY_OK(labelSystem(top, notify));
   if (boot) TRY_OK(boot->end());
   TRY_OK(root->end());
   mendBootOrder(esps, notify);

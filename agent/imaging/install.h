@@ -27,6 +27,12 @@ Result<void> configureStorage(const std::filesystem::path& root, const StoragePl
 Result<void> configureUserData(const std::filesystem::path& root,
                                const wire::WriteImageParams& params);
 
+/// Where the system enforces SELinux, each of its files gets its label (base/io/selinux.h): those
+/// that were written into it from here have none. Runs the system's setfiles; needs root.
+/// Errors: InvalidInput (a package is missing in the image, named), Internal (setfiles' words)
+Result<void> labelSystem(const std::filesystem::path& root,
+                         const std::function<void(const std::string&)>& notify);
+
 /// GRUB for BIOS and for UEFI, both on the EFI system partition (mounted at `esp`), so that the
 /// disk starts anywhere. Errors: Internal (grub-install's own words)
 Result<void> installBootLoader(const std::filesystem::path& disk, const std::filesystem::path& esp,

@@ -364,6 +364,7 @@ Result<void> installIntoImage(const GrownDisk& disk, const wire::WriteImageParam
                 "the image's system has no systemd, which starts muster's agent");
   TRY_OK(configureSystem(kMountFolder, params, identity, Layout{}, provisioning_mac, agent_folder));
   if (configure_more) TRY_OK(configure_more(kMountFolder));
+  TRY_OK(labelSystem(kMountFolder, notify));
   return root->end();
 }
 

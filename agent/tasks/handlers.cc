@@ -2,6 +2,7 @@
 #include "agent/tasks/device_firmware.h"
 #include "agent/tasks/kernel_log.h"
 #include "agent/tasks/node_service.h"
+#include "agent/tasks/selinux_labels.h"
 #include "agent/tasks/tasks.h"
 
 namespace muster::agent {
@@ -9,6 +10,11 @@ namespace {
 
 constexpr std::size_t kQuotedBytes = 1500;
 constexpr std::size_t kKernelLogBytes = 128u << 10;  ///< fits into a task's result, escaped
+
+/// Below the folders of selinux_labels.cc.
+constexpr wire::TaskKind kWritesFiles[] = {wire::TaskKind::InstallDriver, wire::TaskKind::Storage,
+                                           wire::TaskKind::NodeService, wire::TaskKind::JoinPool,
+                                           wire::TaskKind::LeavePool};
 
 Async<nlohmann::json> acceptReboot() { co_return nlohmann::json::object(); }
 
@@ -90,6 +96,7 @@ TaskHandlers makeHandlers(wire::Mode mode, TaskTools tools,
   handlers[wire::TaskKind::KernelLog] = [tools](nlohmann::json, TaskContextPtr) {
     return readKernelLog(tools);
   };
+  for (const auto kind : kWritesFiles) handlers[kind] = withLabels(tools, handlers[kind]);
   return handlers;
 }
 

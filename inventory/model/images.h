@@ -12,6 +12,8 @@
 
 namespace muster::inventory {
 
+/// What a system of dnf's packages does with SELinux from its first start on.
+enum class SelinuxMode { Permissive, Enforcing, Disabled };
 /// A system made of packages: apt's of a suite, or dnf's of a release. One of the two is set.
 struct ImageBuild {
   std::string suite;  ///< "bookworm"
@@ -21,6 +23,7 @@ struct ImageBuild {
   std::vector<PackageArchive> archives =
       {};                                 ///< what the system is made from; dnf has at least one
   std::vector<std::string> modules = {};  ///< of dnf: streams to enable, "nodejs:18"
+  SelinuxMode selinux = SelinuxMode::Permissive;  ///< of dnf; another than permissive is declared
 };
 struct ImageImport {
   std::filesystem::path path;

@@ -49,6 +49,9 @@ void checkImageBuild(ImageBuild& build, const Value& map, Reader& reader) {
                  "mirror is Debian's archive; it goes with neither archives nor release",
                  "remove it, or name it as one of the archives, with its key");
   checkModules(build, map, reader);
+  if (map.find("selinux") != nullptr && build.release.empty())
+    reader.error(place(map, "selinux"), "only systems of a release (dnf) are built with SELinux",
+                 "remove selinux");
 }
 
 ObjectSpec make_imageBuildSpec() {
@@ -68,6 +71,10 @@ ObjectSpec make_imageBuildSpec() {
       .optional("modules", &ImageBuild::modules, listOf(text(kModuleStream)),
                 "Module streams that are enabled before packages are chosen (EL 8 and 9); only "
                 "with release.")
+      .optional(
+          "selinux", &ImageBuild::selinux, choice({"permissive", "enforcing", "disabled"}),
+          "What SELinux does on the node. enforcing: all files are labelled when the image is "
+          "built, and once more when it is written; only with release.")
       .printsAlways({"suite", "packages", "mirror"})
       .check(checkImageBuild)
       .spec();
@@ -91,6 +98,10 @@ void checkImage(Image& image, const Value& map, Reader& reader) {
   if (build && !build->release.empty() && image.arch != Architecture::Amd64)
     reader.error(place(map, "arch"), "muster builds systems of dnf for amd64 only",
                  "build it where such a machine is, and import it");
+  if (build && build->selinux == SelinuxMode::Enforcing && image.kind == ImageKind::Live)
+    reader.error(place(place(map, "build"), "selinux"),
+                 "files that are written into a live image have no labels, so it cannot enforce",
+                 "write permissive, or kind: rootfs");
   checkImportFile(image, map, reader);
 }
 

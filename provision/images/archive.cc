@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -161,6 +162,29 @@ Result<bool> staysLink(const fs::path& root, const std::string& place, archive_e
   return false;
 }
 
+/// libarchive only warns of attributes that it could not set: too many or too large for the file
+/// system. A capability or a label that is lost is a program that does not run. Of other systems'
+/// attributes (com.apple.…) nothing is lost here.
+Result<void> checkAttributes(archive_entry* entry, const std::string& name) {
+  const char* attribute = nullptr;
+  const void* value = nullptr;
+  std::size_t size = 0;
+  archive_entry_xattr_reset(entry);
+  while (archive_entry_xattr_next(entry, &attribute, &value, &size) == ARCHIVE_OK) {
+    const std::string_view of(attribute);
+    const bool of_users = of.starts_with("user.") && archive_entry_filetype(entry) != AE_IFLNK;
+    if (!of_users && !of.starts_with("security.") && !of.starts_with("trusted.")) continue;
+    if (::lgetxattr(archive_entry_pathname(entry), attribute, nullptr, 0) >= 0) continue;
+    return fail(
+        ErrorCode::InvalidInput,
+        fmt::format("cannot extract \"{}\": its attribute {} ({} bytes) cannot be kept ({}): "
+                    "a file system of images holds 4 KiB of attributes a file; remove it "
+                    "from the archive",
+                    name, attribute, size, std::strerror(errno)));
+  }
+  return {};
+}
+
 struct ExtractRules {
   bool whiteouts = false;
   bool files_only = false;
@@ -200,10 +224,11 @@ Result<void> extractMember(ArchiveReader& reader, archive* disk, const fs::path&
   const auto declared = type == AE_IFREG && link == nullptr ? archive_entry_size(entry) : 0;
   TRY_OK(copyMember(reader.raw(), disk, name,
                     static_cast<std::uint64_t>(std::max<la_int64_t>(0, declared)), left));
-  if (archive_write_finish_entry(disk) < ARCHIVE_WARN)
+  const int finished = archive_write_finish_entry(disk);
+  if (finished < ARCHIVE_WARN)
     return fail(ErrorCode::Unavailable,
                 fmt::format("cannot extract \"{}\": {}", name, words(disk)));
-  return {};
+  return finished == ARCHIVE_OK ? Result<void>() : checkAttributes(entry, name);
 }
 
 }  // namespace

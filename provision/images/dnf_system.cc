@@ -3,6 +3,7 @@
 
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "base/io/selinux.h"
 #include "inventory/model/images.h"
 #include "provision/images/apt_sources.h"
 #include "provision/images/apt_system.h"
@@ -35,8 +36,27 @@ std::vector<std::string> dnfPackagesOf(const inventory::ImageBuild& build, bool 
     packages.push_back(std::move(package));
   }
   if (ssh) packages.push_back("openssh-server");
+  if (build.selinux == inventory::SelinuxMode::Enforcing)
+    for (auto& package : recipeLines("node-dnf/packages-selinux"))
+      packages.push_back(std::move(package));
   return packages;
 }
+
+namespace {
+
+const char* wordOf(inventory::SelinuxMode mode) {
+  switch (mode) {
+    case inventory::SelinuxMode::Enforcing:
+      return "enforcing";
+    case inventory::SelinuxMode::Disabled:
+      return "disabled";
+    case inventory::SelinuxMode::Permissive:
+      break;
+  }
+  return "permissive";
+}
+
+}  // namespace
 
 Result<std::string> dnfConfiguration(const inventory::ImageBuild& build) {
   std::string text =
@@ -77,11 +97,15 @@ Result<void> installDnfSystem(DnfSystem system) {
   command.env["PYTHONHASHSEED"] = "0";
   if (!system.build.modules.empty())
     command.env["MUSTER_MODULES"] = fmt::format("{}", fmt::join(system.build.modules, " "));
+  command.env["MUSTER_SELINUX"] = wordOf(system.build.selinux);
   command.timeout = kInstallLimit;
   if (auto done = io::runChecked(command); !done)
     return fail(
         std::move(done).error().within("building a system of release " + system.build.release));
-  return linkKernel(system.root);
+  TRY_OK(linkKernel(system.root));
+  auto labelled = io::labelTree(system.root);  // when nothing is written into it any more
+  if (!labelled) return fail(std::move(labelled).error().within("labelling the system's files"));
+  return {};
 }
 
 }  // namespace muster::provision

@@ -18,8 +18,9 @@ struct DnfSystem {
   std::filesystem::path root, recipes, work;
 };
 /// Every package must be signed by the key of its archive. The result starts by /vmlinuz and
-/// /initrd.img as every tree does. Errors: Denied (not root), NotFound (no dnf here, an archive's
-/// key), InvalidInput (no kernel among the packages), Internal with dnf's
+/// /initrd.img as every tree does; of one that enforces SELinux all files are labelled. Errors:
+/// Denied (not root), NotFound (no dnf here, an archive's key), InvalidInput (no kernel among the
+/// packages), Internal with dnf's
 ///         last words (no such package, archive away, wrong signature)
 Result<void> installDnfSystem(DnfSystem system);
 

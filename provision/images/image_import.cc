@@ -414,6 +414,8 @@ Result<void> checkTree(const std::filesystem::path& root, inventory::ImageKind k
     if (const auto checked = checkKernelImage(content, architecture); !checked)
       obstacles.push_back(fmt::format(
           "its kernel /{}: {}", kernel.lexically_relative(root).string(), checked.error().text()));
+    const auto in_memory = inMemoryObstacles(*tree);
+    obstacles.insert(obstacles.end(), in_memory.begin(), in_memory.end());
   } else {
     TRY_OK(linkKernel(root));
     obstacles = kernelObstacles(*tree, architecture);

@@ -124,10 +124,8 @@ class CachedImageStore final : public ImageStore {
 
   Result<RamOs> buildRamOs(Architecture architecture,
                            std::function<void(std::string_view)> say) override {
-    TRY(files, agentFiles(agentFor(options_.agent_binary, architecture)));
-    TRY(agent_digest, agentFilesDigest(files));
-    RamOs target = ramOsAt(options_.cache, ramOsKey(options_.ram_os, architecture), architecture,
-                           agent_digest);
+    TRY(named, ramos_.at(architecture)->workOut());
+    RamOs target = std::move(named.ram_os);
     const fs::path system = target.kernel.parent_path(), agent = target.agent_initrd.parent_path();
     std::error_code ignored;
     auto system_lock = takeLock(system, say, "the RAM OS");
@@ -142,8 +140,8 @@ class CachedImageStore final : public ImageStore {
     auto agent_lock = takeLock(agent, say, "the agent's initrd");
     if (!agent_lock) return fail(std::move(agent_lock).error());
     if (!fs::exists(target.agent_initrd, ignored))
-      TRY_OK(publish(agent, [&files](const fs::path& folder) {
-        return writeAgentInitrd(files, folder / "agent.img");
+      TRY_OK(publish(agent, [&named](const fs::path& folder) {
+        return writeAgentInitrd(named.files, folder / "agent.img");
       }));
     return target;
   }
@@ -331,6 +329,8 @@ std::string imageKey(const inventory::Image& image) {
                        {"mirror", build->mirror}};
     if (dnf) inputs["build"]["release"] = build->release;
     if (!build->modules.empty()) inputs["build"]["modules"] = build->modules;
+    if (build->selinux != inventory::SelinuxMode::Permissive)
+      inputs["build"]["selinux"] = static_cast<int>(build->selinux);
     if (!build->archives.empty()) inputs["build"]["archives"] = identityOf(build->archives);
   } else {
     inputs["import"] = std::get<inventory::ImageImport>(image.source).sha256;

@@ -106,7 +106,8 @@ class PackageBuilder final : public SystemBuilder {
                                   const inventory::Image& image) {
     const auto tree = openFolderTree(root);
     Obstacles obstacles;
-    if (image.kind != inventory::ImageKind::Live) obstacles = kernelObstacles(*tree, image.arch);
+    obstacles = image.kind == inventory::ImageKind::Live ? inMemoryObstacles(*tree)
+                                                         : kernelObstacles(*tree, image.arch);
     const auto userspace = userspaceObstacles(*tree, image.arch);
     obstacles.insert(obstacles.end(), userspace.begin(), userspace.end());
     if (auto starts = refuseObstacles(obstacles); !starts)

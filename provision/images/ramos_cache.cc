@@ -44,6 +44,13 @@ const fs::path& thisProgram() {
   return program;
 }
 
+std::vector<fs::path> sourcesOf(const std::vector<AgentFile>& files) {
+  std::vector<fs::path> sources;
+  sources.reserve(files.size());
+  for (const auto& file : files) sources.push_back(file.source);
+  return sources;
+}
+
 }  // namespace
 
 RamOsCache::RamOsCache(const ImageStoreOptions& options, Architecture architecture, WorkOut files,
@@ -131,26 +138,31 @@ bool RamOsCache::isKnown() {
   return lock.owns_lock() && known_ && holds(*known_);
 }
 
+Result<RamOsCache::Named> RamOsCache::workOut() const {
+  Named named;
+  TRY(files, files_(agent_binary_));
+  named.files = std::move(files);
+  // One that changes while it is read makes this answer end at the next look.
+  named.state = stateOf(sourcesOf(named.files));
+  TRY(digest, agentFilesDigest(named.files));
+  named.digest = std::move(digest);
+  named.ram_os = ramOsAt(cache_, system_key_, architecture_, named.digest);
+  return named;
+}
+
 Result<RamOs> RamOsCache::present() {
   const std::lock_guard lock(mutex_);
   if (known_ && holds(*known_)) return known_->answer;
   if (!known_) known_ = recorded();
   if (known_ && holds(*known_)) return known_->answer;
-  Known known{RamOs{}, "", {}, now_()};
-  std::string digest;
-  const auto work = [&]() -> Result<RamOs> {
-    TRY(files, files_(agent_binary_));
-    for (const auto& file : files) known.files.push_back(file.source);
-    // Before they are read: one that changes meanwhile makes this answer end at the next look.
-    known.state = stateOf(known.files);
-    TRY(worked_out, agentFilesDigest(files));
-    digest = std::move(worked_out);
-    return ramOsAt(cache_, system_key_, architecture_, digest);
-  };
-  known.answer = work();
-  known.looked_at = now_();
-  if (known.answer) record(known, digest);
-  known_.emplace(std::move(known));
+  auto named = workOut();
+  if (!named) {
+    known_.emplace(fail(std::move(named).error()), "", std::vector<fs::path>(), now_());
+  } else {
+    known_.emplace(std::move(named->ram_os), std::move(named->state), sourcesOf(named->files),
+                   now_());
+    record(*known_, named->digest);
+  }
   return known_->answer;
 }
 

@@ -33,6 +33,15 @@ class RamOsCache {
   /// Blocking when it is not known yet or a file has changed. Errors: as agentFiles; kept for a
   /// moment, so that they are not worked out again and again
   Result<RamOs> present();
+  /// What belongs to the agent as it is now, and the RAM OS that it makes. Reads all of it,
+  /// whatever is known. Errors: as agentFiles
+  struct Named {
+    std::vector<AgentFile> files;
+    std::string state;   ///< of the files, before they were read
+    std::string digest;  ///< of the files
+    RamOs ram_os;
+  };
+  Result<Named> workOut() const;
   /// Would `present` answer without reading files? Some stat calls, at most once in kLookInterval.
   bool isKnown();
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/images/startable.h"
 
+#include "base/io/selinux.h"
 #include "provision/images/disk_check.h"
 
 #include <archive.h>
@@ -191,7 +192,37 @@ void addDistribution(const FileTree& tree, Obstacles& obstacles) {
                     id));
 }
 
+io::SelinuxConfig selinuxOf(const FileTree& tree) {
+  return io::parseSelinuxConfig(
+      contentOf(tree, io::kSelinuxConfig, kMaxConfigBytes).value_or(std::string()));
+}
+
+/// What the agent writes into it is labelled by the system's own policy and program.
+void addSelinux(const FileTree& tree, Obstacles& obstacles) {
+  const auto config = selinuxOf(tree);
+  if (!config.enforcing) return;
+  if (!tree.resolve(config.fileContexts()))
+    obstacles.push_back(
+        fmt::format("it enforces SELinux (/{}), but has no /{}: install selinux-policy-{} into it, "
+                    "or let it be permissive",
+                    io::kSelinuxConfig, config.fileContexts(), config.policy));
+  if (!tree.resolve("usr/sbin/setfiles") && !tree.resolve("sbin/setfiles") &&
+      !tree.resolve("usr/bin/setfiles"))
+    obstacles.push_back(fmt::format(
+        "it enforces SELinux (/{}), but has no setfiles, by which what muster writes is "
+        "labelled: install policycoreutils into it, or let it be permissive",
+        io::kSelinuxConfig));
+}
+
 }  // namespace
+
+Obstacles inMemoryObstacles(const FileTree& tree) {
+  if (!selinuxOf(tree).enforcing) return {};
+  return {
+      fmt::format("it enforces SELinux (/{}), and files that are written into a live image have "
+                  "no labels: let it be permissive",
+                  io::kSelinuxConfig)};
+}
 
 Obstacles userspaceObstacles(const FileTree& tree, Architecture architecture) {
   const auto& wanted = traitsOf(architecture);
@@ -215,6 +246,7 @@ Obstacles userspaceObstacles(const FileTree& tree, Architecture architecture) {
   walk.libraries(*init, real);
   if (!walk.seen.contains("libc.so.6") || walk.libc) addLibc(walk.libc, walk.obstacles);
   addDistribution(tree, walk.obstacles);
+  addSelinux(tree, walk.obstacles);
   return std::move(walk.obstacles);
 }
 
@@ -302,15 +334,16 @@ Result<void> checkKernelImage(std::string_view content, Architecture architectur
 namespace {
 
 constexpr std::string_view kTrailer = "TRAILER!!!";
-/// gzip, xz, zstd, bzip2, lzma, and the two of lz4.
+/// gzip, xz, zstd, bzip2, lzma, and lz4 in its first format: a kernel does not know the frames that
+/// `lz4` writes without -l. Source: lib/decompress.c of the kernel
 constexpr std::string_view kPackedMagics[] = {"\x1f\x8b",
                                               "\xfd"
                                               "7zXZ",
                                               "\x28\xb5\x2f\xfd",
                                               "BZh",
                                               {"\x5d\0\0", 3},
-                                              "\x02\x21\x4c\x18",
-                                              "\x04\x22\x4d\x18"};
+                                              "\x02\x21\x4c\x18"};
+constexpr std::string_view kLz4Frames = "\x04\x22\x4d\x18", kLzop = "\x89LZO";
 
 /// One archive of the newc format from `at` on; answers where it ends.
 Result<std::size_t> walkCpio(std::string_view content, std::size_t at) {
@@ -357,6 +390,14 @@ Result<void> checkCompressed(std::string_view content) {
   const auto damaged = [] {
     return fail(ErrorCode::Corrupt, "it is damaged or cut short: it does not unpack");
   };
+  if (content.starts_with(kLz4Frames))
+    return fail(
+        ErrorCode::InvalidInput,
+        "it is compressed by lz4 in frames, which no kernel unpacks: compress it with lz4 -l");
+  if (content.starts_with(kLzop))
+    return fail(ErrorCode::InvalidInput,
+                "it is compressed by lzop, and muster cannot look into that: make it with zstd, xz "
+                "or gzip (initramfs-tools: COMPRESS=zstd; dracut: --zstd)");
   if (std::none_of(std::begin(kPackedMagics), std::end(kPackedMagics),
                    [content](std::string_view magic) { return content.starts_with(magic); }))
     return unknown();

@@ -21,11 +21,15 @@ inline constexpr GlibcVersion kOldestGlibc{2, 28};
 /// it. Empty: nothing.
 using Obstacles = std::vector<std::string>;
 
-/// init (systemd) and every library that it needs, their architecture, and the C library's release.
+/// init (systemd) and every library that it needs, their architecture, the C library's release, and
+/// where it enforces SELinux, what muster labels files with.
 Obstacles userspaceObstacles(const FileTree& tree, Architecture architecture);
 
 /// /vmlinuz and /initrd.img, which muster's boot loader starts.
 Obstacles kernelObstacles(const FileTree& tree, Architecture architecture);
+
+/// Of a system that is started in memory, beside the userspace.
+Obstacles inMemoryObstacles(const FileTree& tree);
 
 /// A kernel and an initrd somewhere in a boot folder ("boot", or "" of a file system of its own),
 /// as a boot loader that is not muster's would start them.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Boots by a medium in the virtual CD of a BMC in memory: what is inserted, what is left alone, and
-// what a controller that was killed has left.
+// what a controller that was killed has left; and who may read such a medium, when, and what is on
+// it.
 #include "provision/virtual_cds.h"
 
 #include "provision/facets.h"
 #include "provision/restart.h"
+#include "tests/provision/netboot/netboot_site.h"
 #include "tests/provision/phase_rack.h"
 
 #include <nlohmann/json.hpp>
@@ -270,6 +272,115 @@ TEST_F(PhaseOfMedia, thePlanSaysHowTheRamOsStarts) {
       EXPECT_THAT(goal.why, HasSubstr("the RAM OS starts from virtual media"));
   for (const auto& goal : phase->goals(cluster, Subject(NodeName("gpu002")), FactSet()))
     EXPECT_THAT(goal.why, Not(HasSubstr("virtual media"))) << "of another profile";
+}
+
+// ---- the medium as the network boot serves it
+
+class MediumTest : public NetbootTest {
+ protected:
+  void SetUp() override {
+    NetbootTest::SetUp();
+    if (!io::runBlocking({.program = "xorriso", .args = {"-version"}}))
+      GTEST_SKIP() << "needs xorriso";
+    cluster.profiles.at("uefi").boot_source = inventory::BootSource::VirtualMedia;
+    cluster.profiles.at("uefi").kernel_args = {"console=ttyS1,115200"};
+    for (const auto* name : {"vmlinuz", "initrd.img", "agent.img", "shim", "grub"})
+      ASSERT_TRUE(io::writeFileAtomic(folder / name, name));
+    images.ram_os = RamOs{folder / "vmlinuz", folder / "initrd.img", folder / "agent.img",
+                          folder / "shim", folder / "grub"};
+  }
+  std::vector<std::string> arm() {
+    auto urls = muster::test::runAsync(netboot().armMedium(NodeName("gpu001")));
+    EXPECT_TRUE(urls) << urls.error().str();
+    return urls.value_or(std::vector<std::string>{"", ""});
+  }
+  io::ServerResponse read(const std::string& url) {
+    io::ServerRequest request;
+    request.method = "GET";
+    request.target = url.substr(std::min(url.find("/media/"), url.size()));
+    request.remote_address = "10.20.250.1";
+    return muster::test::runAsync(call(netboot().mediumRoutes().at(0).handle, request)).value();
+  }
+};
+
+TEST_F(MediumTest, theBmcOfTheArmedNodeReadsItsMediumWithItsParameters) {
+  const auto urls = arm();
+  ASSERT_EQ(urls.size(), 2u);
+  EXPECT_THAT(urls[0], ::testing::MatchesRegex("http://127.0.0.1:8080/media/.+/muster-gpu001.iso"));
+  EXPECT_THAT(urls[1], ::testing::StartsWith("https://127.0.0.1:8443/media/"));
+  for (const auto& url : urls) EXPECT_TRUE(netboot().isOwnMedium(url));
+  EXPECT_FALSE(netboot().isOwnMedium("http://127.0.0.9:8080/media/1/muster-gpu001.iso"));
+  EXPECT_FALSE(netboot().isOwnMedium(""));
+  EXPECT_TRUE(netboot().usesMedium(NodeName("gpu001")));
+  EXPECT_FALSE(netboot().usesMedium(NodeName("gpu002")));
+  const auto answer = read(urls[0]);
+  const auto* file = std::get_if<io::FileBody>(&answer.body);
+  ASSERT_TRUE(file && file->overlay);
+  EXPECT_THAT(
+      file->overlay->bytes,
+      AllOf(HasSubstr("muster.enrolment=enrollment-gpu001-1"), HasSubstr("muster.node=gpu001"),
+            HasSubstr("'console=ttyS1,115200'"), HasSubstr("linux /ramos/vmlinuz")));
+  EXPECT_GT(file->overlay->offset, 0u);
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), Not(HasSubstr("muster.enrolment")))
+      << "by the network it stays on its disk";
+}
+
+TEST_F(MediumTest, nobodyReadsAMediumThatIsNotOrNotAnyMore) {
+  const auto url = arm().front();
+  for (const auto& wrong : {std::string("/media/"), std::string("/media/x/muster-gpu001.iso"),
+                            url.substr(url.find("/media/"), url.rfind('/') - url.find("/media/")),
+                            url + "x", url.substr(0, url.rfind('/')) + "/../muster-gpu001.iso"})
+    EXPECT_EQ(read(wrong).status, 404) << wrong;
+  clock.advance(gateway::kEnrollmentWindow);
+  EXPECT_EQ(read(url).status, 200);
+  clock.advance(std::chrono::seconds(1));
+  EXPECT_EQ(read(url).status, 404) << "the RAM OS could not enroll any more";
+  const auto second = arm().front();
+  EXPECT_NE(second, url);
+  EXPECT_EQ(read(second).status, 200);
+  EXPECT_EQ(read(url).status, 404) << "an earlier arming is worth nothing";
+  netboot().disarm(NodeName("gpu001"));
+  EXPECT_EQ(read(second).status, 404);
+}
+
+TEST_F(MediumTest, aProfileThatGoesBackToPxeDisarmsItsNodes) {
+  const auto url = arm().front();
+  auto other = cluster;
+  other.profiles.at("uefi").boot_source = inventory::BootSource::Pxe;
+  ASSERT_TRUE(netboot().follow(other));
+  EXPECT_EQ(read(url).status, 404);
+}
+
+TEST_F(MediumTest, firmwareThatBootsByHttpWithSignedLoadersGetsTheSameMedium) {
+  cluster.profiles.at("uefi").boot_source = inventory::BootSource::Pxe;
+  cluster.profiles.at("uefi").arch = Architecture::Arm64;
+  const auto get = [this](const std::string& from) {
+    io::ServerRequest request;
+    request.method = "GET";
+    request.target = "/boot/medium.iso";
+    request.remote_address = from;
+    const auto routes = netboot().routes();
+    const auto route = std::ranges::find(routes, "/boot/medium.iso", &io::Route::path);
+    EXPECT_NE(route, routes.end());
+    return muster::test::runAsync(call(route->handle, request)).value();
+  };
+  EXPECT_EQ(get("10.20.1.1").status, 404) << "it is not armed: its firmware goes on";
+  ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
+  const auto answer = get("10.20.1.1");
+  const auto* file = std::get_if<io::FileBody>(&answer.body);
+  ASSERT_TRUE(file && file->overlay);
+  EXPECT_EQ(file->content_type, "application/vnd.efi-iso") << "or firmware takes it for a program";
+  EXPECT_THAT(file->overlay->bytes, HasSubstr("muster.enrolment=enrollment-gpu001-1"));
+  for (const auto* other : {"10.20.1.2", "10.20.240.9", "192.0.2.1", "junk", ""})
+    EXPECT_EQ(get(other).status, 404) << other;
+  clock.advance(gateway::kEnrollmentWindow + std::chrono::seconds(1));
+  EXPECT_EQ(get("10.20.1.1").status, 404);
+}
+
+TEST_F(MediumTest, armingSaysWhatIsMissing) {
+  images.ram_os.reset();
+  EXPECT_THAT(muster::test::runAsync(netboot().armMedium(NodeName("gpu001"))).error().str(),
+              HasSubstr("muster image build"));
 }
 
 }  // namespace

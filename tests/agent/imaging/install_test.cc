@@ -4,6 +4,7 @@
 
 #include "base/io/files.h"
 #include "tests/run_async.h"
+#include "tests/selinux_labels.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -77,10 +78,41 @@ TEST_F(InstallTest, theAgentIsThereAndStartsByItself) {
     EXPECT_EQ(std::filesystem::status(root_ / hook).permissions(), std::filesystem::perms(0755));
   }
   EXPECT_THAT(at("etc/systemd/system/muster-agent.service"),
-              HasSubstr("ExecStart=/usr/lib/muster/muster-agent"));
+              HasSubstr("ExecStart=/usr/bin/env /usr/lib/muster/muster-agent "));
   EXPECT_EQ(std::filesystem::read_symlink(
                 root_ / "etc/systemd/system/multi-user.target.wants/muster-agent.service"),
             "/etc/systemd/system/muster-agent.service");
+}
+
+TEST_F(InstallTest, whereSelinuxEnforcesWhatWasWrittenIsLabelled) {
+  if (const auto why = test::noLabelsHere(); !why.empty()) GTEST_SKIP() << why;
+  std::vector<std::string> said;
+  const auto notify = [&said](const std::string& text) { said.push_back(text); };
+  params_.authorized_keys = {"ssh-ed25519 AAAA a"};
+  test::putSelinux(root_, "permissive");
+  ASSERT_TRUE(configure());
+  ASSERT_TRUE(labelSystem(root_, notify));
+  EXPECT_THAT(said, testing::IsEmpty());
+  EXPECT_EQ(test::labelOf(root_ / "etc/hosts"), "(none)");
+
+  test::putSelinux(root_, "enforcing");
+  const auto done = labelSystem(root_, notify);
+  ASSERT_TRUE(done) << done.error().str();
+  EXPECT_THAT(said, testing::ElementsAre(HasSubstr("SELinux")));
+  EXPECT_EQ(test::labelOf(root_ / "etc/hosts"), "net_conf_t");
+  EXPECT_EQ(test::labelOf(root_ / "etc/muster/agent.key"), "etc_t");
+  EXPECT_EQ(test::labelOf(root_ / "etc/systemd/system/muster-agent.service"),
+            "systemd_unit_file_t");
+  EXPECT_EQ(test::labelOf(root_ / "root/.ssh/authorized_keys"), "ssh_home_t");
+  EXPECT_EQ(test::labelOf(root_ / "usr/lib/muster/muster-agent"), "lib_t");
+}
+
+/// systemd may not run a lib_t; env is a bin_t, and what it becomes is not confined (fedora's
+/// policy: init.te, unconfined.te, libraries.fc).
+TEST_F(InstallTest, systemdStartsTheAgentByAProgramOfABinFolder) {
+  ASSERT_TRUE(configure());
+  EXPECT_THAT(at("etc/systemd/system/muster-agent.service"),
+              HasSubstr("\nExecStart=/usr/bin/env /usr/lib/muster/muster-agent "));
 }
 
 TEST_F(InstallTest, secretsAreOnlyForRoot) {

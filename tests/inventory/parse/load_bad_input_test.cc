@@ -121,6 +121,16 @@ const Mistake kMistakes[] = {
     {"archiveWithoutKey", "build: {suite: noble, packages: [linux-generic]}",
      "build: {release: \"9\", archives: {a: {url: 'http://m/9'}}}", "{url: 'http://m/9'}",
      "\"key\"", ""},
+    {"selinuxOfApt", "build: {suite: noble, packages: [linux-generic]}",
+     "build: {suite: noble, packages: [linux-generic], selinux: enforcing}", "enforcing}",
+     "only systems of a release (dnf) are built with SELinux", "remove selinux"},
+    {"selinuxOfALiveImage", "build: {suite: noble, packages: [linux-generic]}",
+     "kind: live, build: {release: \"9\", selinux: enforcing, archives: {a: {url: 'http://m/9', "
+     "key: racks.csv}}}",
+     "enforcing, arch", "files that are written into a live image have no labels", "kind: rootfs"},
+    {"oddSelinux", "build: {suite: noble, packages: [linux-generic]}",
+     "build: {release: \"9\", selinux: on, archives: {a: {url: 'http://m/9', key: racks.csv}}}",
+     "on, arch", "", ""},
     {"buildAndImport", "noble: {build",
      "noble: {import: racks.csv, sha256: "
      "3a7bd3e2360a3d29eea436fcfb7e44c735d117c42d1c1835420b6b9942dd4f1b, build",

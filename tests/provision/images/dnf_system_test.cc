@@ -7,11 +7,14 @@
 #include "base/io/process.h"
 #include "inventory/model/images.h"
 #include "provision/images/image_diff.h"
+#include "provision/images/image_entry.h"
 #include "provision/images/image_store_parts.h"
+#include "provision/images/pack_reader.h"
 #include "provision/images/packed_image.h"
 #include "provision/images/recipes.h"
 #include "tests/paths.h"
 #include "tests/run_async.h"
+#include "tests/selinux_labels.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -133,6 +136,30 @@ class DnfSystemTest : public testing::Test {
                           (folder_ / "archive/repodata").string()});
   }
 
+  /// The two packages of node-dnf/packages-selinux: a policy with its configuration, which
+  /// enforces as that of the distributions does, and the real setfiles.
+  void makeSelinux() {
+    const auto tree = folder_ / "selinux";
+    test::putSelinux(tree, "enforcing");
+    const auto spec = folder_ / "selinux.spec";
+    ASSERT_TRUE(io::writeFileAtomic(
+        spec, fmt::format("Name: selinux-policy-targeted\nVersion: 1\nRelease: 1\nSummary: "
+                          "Test\nLicense: none\nBuildArch: noarch\nAutoReqProv: no\n"
+                          "%description\nTest.\n%package -n policycoreutils\nSummary: Test\n"
+                          "AutoReqProv: no\n%description -n policycoreutils\nTest.\n"
+                          "%install\ncp -a {0}/. %{{buildroot}}\nrm -r %{{buildroot}}/lib64\n"
+                          "find %{{buildroot}} ! -type d -exec touch --date=2024-05-06 {{}} +\n"
+                          "%files\n/etc/selinux\n"
+                          "%files -n policycoreutils\n/usr/sbin/setfiles\n/lib/x86_64-linux-gnu\n",
+                          tree.string())));
+    tool("rpmbuild",
+         {"--quiet", "-bb", "--define", "_topdir " + (folder_ / "build").string(), "--define",
+          "_binaries_in_noarch_packages_terminate_build 0", "--define", "__os_install_post %{nil}",
+          "--define", "_rpmdir " + (folder_ / "archive").string(), spec.string()});
+    sign("site");
+  }
+  std::string labelAt(const std::string& name) { return test::labelOf(folder_ / "root" / name); }
+
   inventory::ImageBuild build(std::vector<std::string> packages = {}) {
     inventory::ImageBuild build;
     build.release = "9";
@@ -186,6 +213,69 @@ TEST_F(DnfSystemTest, aStreamThatTheArchiveHasNotIsNamed) {
   const auto done = install(wanted);
   ASSERT_FALSE(done);
   EXPECT_THAT(done.error().str(), HasSubstr("tool:9"));
+}
+
+TEST_F(DnfSystemTest, oneThatEnforcesSelinuxIsLabelledWhole) {
+  if (const auto why = test::noLabelsHere(); !why.empty()) GTEST_SKIP() << why;
+  makeSelinux();
+  auto wanted = build();
+  wanted.selinux = inventory::SelinuxMode::Enforcing;
+  const auto done = install(wanted);
+  ASSERT_TRUE(done) << done.error().str();
+  EXPECT_THAT(at("etc/selinux/config"), HasSubstr("\nSELINUX=enforcing\n"));
+  EXPECT_EQ(labelAt("usr/lib/systemd/systemd"), "lib_t");
+  EXPECT_EQ(labelAt("etc/machine-id"), "etc_t") << "what muster's recipe wrote";
+  EXPECT_EQ(labelAt("etc/systemd/system/dnf-makecache.timer"), "systemd_unit_file_t");
+  EXPECT_EQ(labelAt("vmlinuz"), "default_t") << "what was linked at the end";
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder_ / "root"))
+    if (file.path() != folder_ / "root/proc") {
+      EXPECT_NE(test::labelOf(file.path()), "(none)") << file.path();
+    }
+}
+
+TEST_F(DnfSystemTest, labelsOfSelinuxAreInTheImage) {
+  if (const auto why = test::noLabelsHere(); !why.empty()) GTEST_SKIP() << why;
+  makeSelinux();
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "agent", "#!/bin/sh\n", 0755));
+  const auto key = *io::SigningKey::generate();
+  inventory::Image image{"node", build(), {}};
+  std::get<inventory::ImageBuild>(image.source).selinux = inventory::SelinuxMode::Enforcing;
+  const auto built =
+      openImageStore({folder_ / "cache", folder_ / "agent", key})->build(image, [](auto) {});
+  ASSERT_TRUE(built) << built.error().str();
+  const auto index = contentOf(folder_ / "cache/images" / imageKey(image));
+  ASSERT_TRUE(index) << index.error().str();
+  ASSERT_TRUE(unpack(*index, built->pack, folder_ / "raw"));
+  const auto label = [this](const std::string& file) {
+    return tool("debugfs",
+                {"-R", "ea_get " + file + " security.selinux", (folder_ / "raw").string()});
+  };
+  EXPECT_THAT(label("/"), HasSubstr(":root_t:"));
+  EXPECT_THAT(label("/etc/machine-id"), HasSubstr(":etc_t:"));
+  EXPECT_THAT(label("/usr/sbin/setfiles"), HasSubstr(":bin_t:"));
+  EXPECT_THAT(label("/sbin/init"), HasSubstr(":default_t:")) << "a link has one, too";
+}
+
+TEST_F(DnfSystemTest, whatIsNotDeclaredToEnforceIsPermissiveAndHasNoLabels) {
+  if (const auto why = test::noLabelsHere(); !why.empty()) GTEST_SKIP() << why;
+  makeSelinux();
+  auto wanted = build({"selinux-policy-targeted", "policycoreutils"});
+  ASSERT_TRUE(install(wanted));
+  EXPECT_THAT(at("etc/selinux/config"), HasSubstr("\nSELINUX=permissive\n"));
+  EXPECT_EQ(labelAt("etc/machine-id"), "(none)");
+  std::filesystem::remove_all(folder_ / "root");
+  wanted.selinux = inventory::SelinuxMode::Disabled;
+  ASSERT_TRUE(install(wanted));
+  EXPECT_THAT(at("etc/selinux/config"), HasSubstr("\nSELINUX=disabled\n"));
+  EXPECT_EQ(labelAt("etc/machine-id"), "(none)");
+}
+
+TEST_F(DnfSystemTest, anArchiveWithoutSelinuxsPackagesIsNamed) {
+  auto wanted = build();
+  wanted.selinux = inventory::SelinuxMode::Enforcing;
+  const auto done = install(wanted);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().str(), HasSubstr("selinux-policy-targeted"));
 }
 
 TEST_F(DnfSystemTest, theSystemStillKnowsItsPackages) {

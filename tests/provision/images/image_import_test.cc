@@ -15,6 +15,7 @@
 namespace muster::provision {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 class ImageImportTest : public testing::Test {
@@ -135,6 +136,23 @@ TEST_F(ImageImportTest, namesThatLeadOutAreRefused) {
     EXPECT_EQ(done.error().code(), ErrorCode::InvalidInput) << done.error().str();
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder_ / "outside"));
+}
+
+TEST_F(ImageImportTest, attributesThatTheFileSystemCannotHoldAreNotLost) {
+  if (needsRoot()) GTEST_SKIP() << "needs root";
+  makeTree();
+  const auto add = [this](const std::string& attribute, int bytes) {
+    sh("tar -C tree -cf a.tar .; python3 -c \"import tarfile; t=tarfile.open('a.tar','a'); "
+       "i=tarfile.TarInfo('etc/kept'); i.pax_headers={'SCHILY.xattr." +
+       attribute + "': 'a'*" + std::to_string(bytes) + "}; t.addfile(i); t.close()\"");
+    const auto done = import("a.tar");
+    return done ? std::string() : done.error().str();
+  };
+  EXPECT_EQ(add("user.some", 3000), "");
+  EXPECT_EQ(add("com.apple.FinderInfo", 30), "") << "no system that reads it runs here";
+  for (const char* attribute : {"user.some", "security.selinux"})
+    EXPECT_THAT(add(attribute, 65000),
+                AllOf(HasSubstr("\"etc/kept\""), HasSubstr(attribute), HasSubstr("65000 bytes")));
 }
 
 /// Two layers: the second changes one file, takes one away and empties a folder.

@@ -132,6 +132,10 @@ TEST_F(ImageStoreTest, keyFollowsTheInputsAndNothingElse) {
   rocky.archives[0].url = "https://mirror/9.4";
   image.source = rocky;
   EXPECT_NE(imageKey(image), nine);
+  rocky.archives[0].url = "https://mirror/9";
+  rocky.selinux = inventory::SelinuxMode::Enforcing;
+  image.source = rocky;
+  EXPECT_NE(imageKey(image), nine);
   image.source = inventory::ImageImport{"a.qcow2", std::string(64, '1')};
   const std::string imported = imageKey(image);
   image.source = inventory::ImageImport{"elsewhere/a.qcow2", std::string(64, '1')};

@@ -42,6 +42,8 @@ TEST_F(Startable, eachThingThatIsMissingIsNamed) {
       {"truncate -s -9 tree/boot/initrd.img-6.1", "cut short"},
       {"echo text >tree/boot/initrd.img-6.1", "no archive that a kernel unpacks"},
       {"echo text | zstd -q >tree/boot/initrd.img-6.1", "no archive that a kernel unpacks"},
+      {"printf '\\004\\042\\115\\030\\144' >tree/boot/initrd.img-6.1", "compress it with lz4 -l"},
+      {"printf '\\211LZO\\0\\r\\n' >tree/boot/initrd.img-6.1", "by lzop"},
       {"rm tree/usr/sbin/init", "no /sbin/init that could start"},
       {"rm tree/sbin", "no /sbin/init that could start"},
       {"rm tree/usr/lib/systemd/systemd", "which is not there"},
@@ -124,6 +126,21 @@ TEST_F(Startable, systemsOfSuseAreRefusedByName) {
   EXPECT_THAT(refusalOfTree(), IsEmpty());
 }
 
+TEST_F(Startable, aSystemThatEnforcesSelinuxNeedsWhatLabelsItsFiles) {
+  sh("mkdir -p tree/etc/selinux; printf 'SELINUX=enforcing\\nSELINUXTYPE=mls\\n' "
+     ">tree/etc/selinux/config");
+  EXPECT_THAT(refusalOfTree(), AllOf(HasSubstr("install selinux-policy-mls into it"),
+                                     HasSubstr("install policycoreutils into it")));
+  sh("mkdir -p tree/etc/selinux/mls/contexts/files; touch "
+     "tree/etc/selinux/mls/contexts/files/file_contexts; cp /usr/bin/true tree/usr/sbin/setfiles");
+  EXPECT_THAT(refusalOfTree(), IsEmpty());
+  kind = inventory::ImageKind::Live;
+  EXPECT_THAT(refusalOfTree(),
+              HasSubstr("files that are written into a live image have no labels"));
+  sh("sed -i s/enforcing/permissive/ tree/etc/selinux/config");
+  EXPECT_THAT(refusalOfTree(), IsEmpty());
+}
+
 TEST_F(Startable, allThatIsMissingIsToldAtOnce) {
   sh("rm tree/usr/sbin/init; ln -s boot/nothing tree/vmlinuz");
   EXPECT_THAT(refusalOfTree(), AllOf(HasSubstr("no kernel"), HasSubstr("/sbin/init")));
@@ -137,6 +154,17 @@ TEST_F(Startable, aRealKernelsInitrdMayBeginWithMicrocode) {
     sh("(cd tree/etc; echo hostname | cpio --quiet -o -H newc) | " + std::string(packer) +
        " >tree/boot/initrd.img-6.1");
     EXPECT_THAT(refusalOfTree(), IsEmpty()) << packer;
+  }
+}
+
+/// What a kernel unpacks beside zstd.
+TEST_F(Startable, anInitrdMayBeCompressedByWhatKernelsKnow) {
+  for (const std::string way : {"gzip -c", "xz --check=crc32 -c", "xz --format=lzma -c", "bzip2 -c",
+                                "lz4 -q -l -c", "cat"}) {
+    if (way.starts_with("lz4") && !io::runBlocking({.program = "lz4", .args = {"-V"}})) continue;
+    sh("rm -rf tree; $2 tree; zstd -qdc tree/boot/initrd.img-6.1 >i; " + way +
+       " <i >tree/boot/initrd.img-6.1");
+    EXPECT_THAT(refusalOfTree(), IsEmpty()) << way;
   }
 }
 

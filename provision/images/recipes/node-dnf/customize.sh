@@ -23,8 +23,15 @@ for unit in munge.service slurmd.service; do
   [ ! -e "$root/usr/lib/systemd/system/$unit" ] || systemctl --root="$root" disable "$unit"
 done
 systemctl --root="$root" set-default multi-user.target
-# What muster writes into the system carries no label: enforcing, it would not start. A site that wants SELinux labels and enforces after the first start.
-[ ! -e "$root/etc/selinux/config" ] || sed -i 's/^SELINUX=enforcing/SELINUX=permissive/' "$root/etc/selinux/config"
+# MUSTER_SELINUX: what the inventory says. Permissive where it says nothing: then labels are nobody's concern. Files are labelled when all are there.
+selinux=${MUSTER_SELINUX:-permissive} config=$root/etc/selinux/config
+case $selinux in
+permissive) [ ! -e "$config" ] || sed -i 's/^SELINUX=enforcing/SELINUX=permissive/' "$config" ;;
+disabled) [ ! -e "$config" ] || sed -i 's/^SELINUX=.*/SELINUX=disabled/' "$config" ;;
+enforcing)
+  [ ! -e "$config" ] || sed -i 's/^SELINUX=.*/SELINUX=enforcing/' "$config"
+  grep -q '^SELINUX=enforcing' "$config" || { echo "no SELINUX= in /etc/selinux/config: no package has brought SELinux's policy" >&2; exit 1; } ;;
+esac
 
 # What belongs to one machine must not be in the image: identities, keys, names, logs.
 : > "$root/etc/machine-id"
