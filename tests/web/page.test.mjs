@@ -8,8 +8,14 @@ import zlib from "node:zlib";
 import { ask, closeBrowser, figure, goTo, kPages, open, settled, Site, theBrowser, violations } from "./harness.mjs";
 
 let site, viewer, operator, approver, admin;
+/** A maintenance window of pool debug that opens three days from now. */
+const kWindowDay = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"][(new Date().getUTCDay() + 3) % 7];
 before(async () => {
   site = new Site(128);
+  const inventory = path.join(site.site, "cluster.yaml"), declared = fs.readFileSync(inventory, "utf8");
+  const windowed = declared.replace("slurm: {partition: debug}", `slurm: {partition: debug}, maintenance: [{days: [${kWindowDay}], from: "03:00", minutes: 60}]`);
+  assert.notEqual(windowed, declared);
+  fs.writeFileSync(inventory, windowed);
   viewer = site.token("viewer");
   operator = site.token("operator");
   approver = site.token("approver");
@@ -344,6 +350,37 @@ describe("plan, firmware, fabric, console", () => {
     await window.close();
   });
 
+  test("a node's own plan, the way of its firmware, and who asked for what", async () => {
+    const window = await open(site, { token: operator });
+    const { page } = window;
+    await goTo(page, "#/nodes/gpu007?tab=plan");
+    const change = page.locator('.changes tr:has(td:text-is("firmware.BMC"))');
+    assert.match(await change.textContent(), /reset[^]*2\.9 → 3\.2/);
+    await page.click("main .panel >> text=Ask for a run…");
+    assert.equal(await page.inputValue("dialog input[name=nodes]"), "gpu007");
+    await page.keyboard.press("Escape");
+    await page.click("role=tab[name=Firmware]");
+    await page.waitForSelector("main h3 >> text=bmc-reset");
+    assert.match(await page.textContent("main"), /BMC\s*2\.9 → 3\.0[^]*BMC\s*3\.0 → 3\.2[^]*CPLD\s*0x12 → 0x14/, "the version between comes first");
+    assert.match(await page.locator("main tr", { hasText: "CPLD" }).textContent(), /0x12/);
+    await goTo(page, "#/nodes/gpu001?tab=firmware");
+    await page.waitForSelector("text=Every component is as declared.");
+    await goTo(page, "#/nodes/gpu121?tab=firmware");
+    await page.waitForSelector("text=Its profile declares no firmware baseline.");
+    await goTo(page, "#/log");
+    await page.click(".legend >> text=Who asked");
+    await page.waitForSelector("main tr:has-text('anna@ctl1') >> text=muster apply");
+    await page.fill(".filters input[type=search]", "nobody-has-typed-this");
+    await page.waitForSelector("text=Nobody has asked for that.");
+    window.clean();
+    await window.close();
+    const watcher = await open(site, { token: viewer });
+    await goTo(watcher.page, "#/nodes/gpu007?tab=plan");
+    await watcher.page.waitForSelector("main >> text=may not: ask somebody with the role operator, approver, robot or admin");
+    watcher.clean();
+    await watcher.close();
+  });
+
   test("firmware as a table: what differs, what lies between, why something stays", async () => {
     const window = await open(site, { token: viewer });
     await goTo(window.page, "#/firmware");
@@ -525,6 +562,44 @@ describe("a run in the browser, carried out by the real executor", () => {
     says_yes.clean();
     await asks.close();
     await says_yes.close();
+  });
+
+  test("outside its window a plan waits for it; overridden it runs, and says so until somebody else has seen it", async () => {
+    site.change("gpu123", "driver.nvidia-570", "none", "somebody has removed it");
+    const asks = await open(site, { token: operator }), overrides = await open(site, { token: admin }), knows = await open(site, { token: approver });
+    const { page } = asks;
+    await goTo(page, "#/plan?nodes=gpu123");
+    await page.click(".heading >> text=Ask for a run…");
+    await page.waitForSelector("dialog[open]");
+    await page.keyboard.press("Enter");
+    await state(page, "needs-approval");
+    await page.waitForSelector("main dd >> text=/debug: in its window, from .* 03:00:00 UTC/");
+    await page.click(".heading >> text=Run in window…");
+    await page.waitForSelector("dialog >> text=It begins in the window");
+    await page.fill("dialog input[name=confirm]", "run");
+    await page.keyboard.press("Enter");
+    await state(page, "waiting");
+    await page.waitForSelector("main .terms >> text=/waits until.*03:00:00 UTC/");
+    assert.equal(await page.locator(".heading >> text=Override…").count(), 0, "an admin's");
+    const at = new URL(page.url()).hash;
+    await goTo(overrides.page, at);
+    await overrides.page.click(".heading >> text=Override…");
+    await overrides.page.fill("dialog input[name=reason]", "nobody works there today");
+    await overrides.page.fill("dialog input[name=confirm]", "override");
+    await overrides.page.keyboard.press("Enter");
+    await state(page, "done");
+    assert.equal(await overrides.page.locator(".heading >> text=Acknowledge override…").count(), 0, "nobody acknowledges their own");
+    await goTo(knows.page, "#/now");
+    await knows.page.click("main a.line:has-text('nobody works there today')");
+    await knows.page.click(".heading >> text=Acknowledge override…");
+    await knows.page.click(`dialog button.primary:text-is("Acknowledge")`);
+    await knows.page.waitForSelector("main dd >> text=acknowledged by token:approver");
+    await goTo(knows.page, "#/now");
+    await knows.page.waitForSelector("main a.line:has-text('nobody works there today')", { state: "detached" });
+    for (const each of [asks, overrides, knows]) {
+      each.clean();
+      await each.close();
+    }
   });
 
   test("a plan is discarded, and nothing was done", async () => {
