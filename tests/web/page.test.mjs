@@ -620,6 +620,125 @@ describe("a run in the browser, carried out by the real executor", () => {
   });
 });
 
+describe("what goes wrong around the page", () => {
+  const get = async (path, token) => JSON.parse((await ask(site.url, `/api/v1${path}`, { headers: { Authorization: `Bearer ${token}` } })).body);
+
+  test("an order that arrived and whose answer was lost is given again and done once", async () => {
+    const window = await open(site, { token: operator });
+    const { page } = window;
+    await goTo(page, "#/plan?nodes=gpu048");
+    const before = (await get("/runs?limit=1000", operator)).items.length;
+    let lost = false;
+    await page.route("**/api/v1/runs", async (route) => {
+      if (route.request().method() !== "POST" || lost) return route.continue();
+      lost = true;
+      await route.fetch();
+      return route.abort("connectionreset");
+    });
+    await page.click(".heading >> text=Ask for a run…");
+    await page.click(`dialog button.primary:text-is("Ask")`);
+    await page.waitForSelector("dialog [role=alert] >> text=it is done once");
+    await page.click(`dialog button.primary:text-is("Ask")`);
+    await page.waitForFunction(() => location.hash.startsWith("#/runs/"));
+    assert.equal((await get("/runs?limit=1000", operator)).items.length, before + 1);
+    await settled(page);
+    await page.click(".heading >> text=Discard…");
+    await page.click(`dialog button.primary:text-is("Discard")`);
+    await page.waitForSelector("dialog[open]", { state: "detached" });
+    window.clean("ERR_CONNECTION_RESET");
+    await window.close();
+  });
+
+  test("a session that ends under an open dialog says so, and the next one does not find the dialog", async () => {
+    const short = site.token("operator");
+    const window = await open(site, { token: short });
+    const { page } = window;
+    await goTo(page, "#/nodes/gpu061");
+    await page.click(".heading >> text=Quarantine…");
+    await page.fill("dialog input[name=reason]", "half typed");
+    const mine = (await get("/me", short)).principal.replace("token:", "");
+    const token = (await get("/tokens", admin)).items.find((each) => each.name === mine);
+    assert.equal((await ask(site.url, `/api/v1/tokens/${token.id}`, { method: "DELETE", headers: { Authorization: `Bearer ${admin}`, "Content-Type": "application/json" } })).status, 204);
+    const until = Date.now() + 10_000; // the server looks at its tokens once a second
+    while ((await ask(site.url, "/api/v1/me", { headers: { Authorization: `Bearer ${short}` } })).status !== 401) assert.ok(Date.now() < until);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("main >> text=The session has ended.");
+    assert.equal((await get("/quarantine", viewer)).items.filter((each) => each.node === "gpu061").length, 0);
+    await page.fill("input[name=token]", viewer);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("main h1:text-is('gpu061')");
+    assert.equal(await page.locator("dialog[open]").count(), 0);
+    await window.close();
+  });
+
+  test("another tab logs in as somebody else: an order of this one is refused, and it shows who one is now", async () => {
+    const window = await open(site, { token: admin });
+    const { page } = window;
+    await goTo(page, "#/nodes/gpu062");
+    const tab = await window.context.newPage();
+    await tab.goto(`${site.url}/#/settings`);
+    await tab.click("text=Log out");
+    await tab.fill("input[name=token]", viewer);
+    await tab.keyboard.press("Enter");
+    await tab.waitForSelector("[data-connection=live]");
+    await page.click(".heading >> text=Quarantine…");
+    await page.fill("dialog input[name=reason]", "by the tab of before");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("dialog [role=alert] >> text=may not");
+    await page.waitForSelector(".who >> text=viewer");
+    await page.keyboard.press("Escape");
+    assert.equal(await page.locator(".heading button", { hasText: "Quarantine…" }).getAttribute("aria-disabled"), "true");
+    await window.close();
+  });
+
+  test("a computer whose clock is wrong is told so, and ages are the server's", async () => {
+    const window = await open(site, {});
+    const { page } = window;
+    await page.addInitScript(() => {
+      const Real = Date, error = -3 * 3_600_000;
+      globalThis.Date = class extends Real {
+        constructor(...given) { super(...(given.length > 0 ? given : [Real.now() + error])); }
+        static now() { return Real.now() + error; }
+      };
+    });
+    await page.reload();
+    await page.fill("input[name=token]", viewer);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".banner >> text=/clock of this computer is 3 h behind/");
+    await goTo(page, "#/now");
+    assert.match(await page.locator(".finding", { hasText: "two subnet managers" }).textContent(), /\d+ (min|h) ago|just now/);
+    await window.close();
+  });
+
+  test("addresses that nobody wrote for it end in words", async () => {
+    const window = await open(site, { token: admin });
+    for (const [at, words] of [["#/racks/nowhere", "No node of the inventory is in a rack nowhere."], ["#/nodes/gpu003?tab=constructor", "Declared and observed"], ["#/nodes/gpu003?tab=console&boot=1e99", "No boot 1e+99 of gpu003 is recorded."],
+      ["#/nodes/../gpu001", "Declared and observed"], ["#/nodes?q=%3Cimg%20src=x%20onerror=alert(1)%3E", "No node is so."], ["#javascript:alert(1)", "Nothing here"], ["#/plan?nodes=gpu[000000001-999999999]", "is no hostlist"]]) {
+      await goTo(window.page, at);
+      await window.page.locator("main", { hasText: words }).waitFor();
+      assert.equal(await window.page.locator("main img, main script").count(), 0, at);
+    }
+    window.clean("status of 400");
+    await window.close();
+  });
+
+  test("magnified fourfold nothing is cut", async () => {
+    const window = await open(site, { token: admin, width: 340, height: 215 });
+    const { page } = window;
+    await goTo(page, "#/nodes/gpu022");
+    await page.click(".power >> text=Power…");
+    await page.locator(`dialog button.primary:text-is("Order")`).scrollIntoViewIfNeeded();
+    const box = await page.locator(`dialog button.primary:text-is("Order")`).boundingBox();
+    assert.ok(box && box.y >= 0 && box.y + box.height <= 215, JSON.stringify(box));
+    await page.keyboard.press("Escape");
+    for (const at of Object.values(kPages)) {
+      await goTo(page, at);
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), at);
+    }
+    await window.close();
+  });
+});
+
 test("a token is created, shown once, used, and revoked", async () => {
   const window = await open(site, { token: admin });
   await goTo(window.page, "#/settings");

@@ -93,7 +93,8 @@ export default function NodePage({ path }) {
   const on = (/** @type {import("../types.js").Event} */ event) => event.subject === name && event.kind !== "action-progress";
   const at = `/nodes/${encodeURIComponent(name)}`;
   const resource = useResource(at, { on }), why = useResource(`${at}/why`, { on });
-  const tab = route.value.query.get("tab") || "overview";
+  const asked_tab = route.value.query.get("tab") || "";
+  const tab = kTabs.some(([key]) => key === asked_tab) ? asked_tab : "overview";
   const events = useResource(tab === "events" ? `${at}/events?limit=500` : null, { on });
   const findings = useResource(tab === "findings" ? `${at}/findings` : null, { on });
   if (resource.problem?.status === 404)

@@ -74,7 +74,8 @@ function Elevation({ rack }) {
   const placed = new Map(list.filter(unitOf).map((node) => [unitOf(node), node]));
   const top = Math.max(kLeastUnits, ...placed.keys());
   const mine = (group.data?.items || []).find((/** @type {any} */ each) => each.rack === rack);
-  return html`<${Heading} title=${`Rack ${rack}`}><span class="dim">${number(list.length)} nodes</span><span class="grow"></span><a class="button quiet" href=${link(["nodes"], { rack })}>As a table</a>${mine && html`<${OrderButton} quiet order=${putIntoQuarantine(mine.hostlist)}>Quarantine…<//>`}<//>
+  if (nodes.value !== null && list.length === 0) return html`<${Heading} title=${`Rack ${rack}`} /><${Empty}>No node of the inventory is in a rack ${rack}. <a href=${link(["racks"])}>All racks</a><//>`;
+  return html`<${Heading} title=${`Rack ${rack}`}><span class="dim">${plural(list.length, "node")}</span><span class="grow"></span><a class="button quiet" href=${link(["nodes"], { rack })}>As a table</a>${mine && html`<${OrderButton} quiet order=${putIntoQuarantine(mine.hostlist)}>Quarantine…<//>`}<//>
     ${nodes.value !== null && list.length === 0 ? html`<${Empty}>There is no rack “${rack}”.<//>` : html`<div class="two">
     <${Panel} title="Elevation">${placed.size > 0 ? html`<ol class="elevation" reversed>${Array.from({ length: top }, (_, i) => top - i).map((unit) => {
       const node = placed.get(unit);
