@@ -226,6 +226,7 @@ io::ServerResponse encode(const io::ServerRequest& request, Answer answer,
   if (answer.status == 204) return out;
   auto text = bodyText(answer);
   if (!answer.plain) out.headers["Content-Type"] = "application/json";
+  if (answer.as_of) out.headers["Muster-As-Of"] = muster::toString(*answer.as_of);  // of a 304 too
   if (answer.status == 200 && (request.method == "GET" || request.method == "HEAD")) {
     const auto etag = etagOf(text);
     out.headers["ETag"] = etag;

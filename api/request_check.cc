@@ -2,6 +2,7 @@
 // Requests against the table: everything that a route does not name is refused, so that a mistyped
 // filter does not answer the whole fleet.
 #include "api/route.h"
+#include "base/control_signs.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/printable.h"
@@ -37,20 +38,13 @@ Problem wrong(const Field& field, std::string_view why) {
   return {400, "invalid-input", fmt::format("\"{}\" {}", field.name, why), adviceOn(field)};
 }
 
-/// `lines`: of a text that has several, as a file has them.
-bool hasControls(std::string_view text, bool lines = false) {
-  return std::ranges::any_of(text, [lines](unsigned char c) {
-    const bool is_of_lines = lines && (c == '\n' || c == '\r' || c == '\t');
-    return !is_of_lines && (c < 0x20 || c == 0x7f);
-  });
-}
-
 std::expected<void, Problem> checkText(const Field& field, const std::string& text) {
   const auto most = field.name == "reason" ? kMaxReasonBytes : kMaxTextBytes;
   if (text.size() > most)
     return std::unexpected(wrong(field, fmt::format("is longer than {} bytes", most)));
-  if (hasControls(text, field.name == "change"))
-    return std::unexpected(wrong(field, "holds line breaks or control characters"));
+  if (hasControlSigns(text, field.name == "change"))
+    return std::unexpected(
+        wrong(field, "holds line breaks, control characters, or signs that turn words round"));
   if (field.required && text.find_first_not_of(' ') == std::string::npos)
     return std::unexpected(wrong(field, "is empty"));
   switch (field.kind) {
@@ -95,7 +89,8 @@ bool isOfKind(const nlohmann::json& value, Kind kind) {
       return value.is_boolean();
     case Kind::Texts:
       return value.is_array() && std::ranges::all_of(value, [](const auto& each) {
-               return each.is_string() && !hasControls(each.template get_ref<const std::string&>());
+               return each.is_string() &&
+                      !hasControlSigns(each.template get_ref<const std::string&>());
              });
   }
   return false;

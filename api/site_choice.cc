@@ -86,7 +86,8 @@ Error withAdvice(Error error) {
   if (error.code() != ErrorCode::Denied || error.has(io::DialFailure::NotBelieved)) return error;
   return std::move(error).within(
       "a server serves this site, and this user may not ask it (root adds users to the group "
-      "muster, or names them in the server's access file; --direct does without the server)");
+      "muster, whose members reach its socket, and gives them more than looking by the server's "
+      "access file; --direct does without the server)");
 }
 
 Result<Site> named(const app::Options& options) {

@@ -83,12 +83,14 @@ Result<bool> leaveRoot(Invocation& call, const std::string& command) {
 
 /// After a failure of a command that has left root: its user wonders what root cannot read.
 void sayWhatIsShut(const Invocation& call, int argc, char** argv) {
-  const char* shut =
-      shutWord({argv + 1, static_cast<std::size_t>(argc - 1)}, accessOfThisProcess());
+  const auto access = accessOfThisProcess();
+  const char* shut = shutWord({argv + 1, static_cast<std::size_t>(argc - 1)}, access);
+  if (!shut && access(call.options.inventory, R_OK) == EACCES)
+    shut = call.options.inventory.c_str();
   if (!shut) return;
   std::cerr << fmt::format(
       "muster: this command worked as user {}, whom {} belongs to, and \"{}\" is shut to that "
-      "user: put the file where it may read or write\n",
+      "user: let it read or write there, or put the file elsewhere\n",
       app::kServiceUser, call.options.state.string(), shut);
 }
 

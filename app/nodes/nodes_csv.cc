@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/nodes/nodes_csv.h"
 
+#include "app/site/service_user.h"
 #include "base/io/files.h"
 #include "inventory/model/discovery.h"
 
@@ -38,7 +39,14 @@ Result<void> replaceCsv(const Options& options, const std::filesystem::path& fil
   std::error_code ignored;
   const auto mode =
       static_cast<unsigned>(std::filesystem::status(file, ignored).permissions()) & 0777u;
-  return io::writeNamedFile(file, text, mode);
+  auto written = io::writeNamedFile(file, text, mode);
+  if (written || written.error().code() != ErrorCode::Denied || !isServiceUser()) return written;
+  const auto rows = file.parent_path() / "rows";
+  return fail(Error(written.error())
+                  .within(fmt::format("commands of root write as user {0}; give that user a folder "
+                                      "for the rows, `install -d -o {0} {1}`, move the file there, "
+                                      "and name it in the inventory: from: rows/{2}",
+                                      kServiceUser, rows.string(), file.filename().string())));
 }
 
 }  // namespace muster::app

@@ -20,7 +20,8 @@ std::string errorsOf(const inventory::Loaded& loaded);
 std::filesystem::path csvPath(const std::filesystem::path& given,
                               const inventory::Cluster& cluster);
 
-/// The text replaces the file only when the whole inventory is valid with it. Errors: InvalidInput
+/// The text replaces the file only when the whole inventory is valid with it. Errors: InvalidInput,
+/// Denied (of the services' user, with what root does about it)
 Result<void> replaceCsv(const Options& options, const std::filesystem::path& file,
                         const std::string& text);
 

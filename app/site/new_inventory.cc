@@ -137,8 +137,9 @@ discovery:
 {}  credentials: [bmc]
 
 # One line a node, or a hostlist with a CSV file (columns name, rack, unit, mac, address, bmc, serial):
-#   - {{names: "node[001-064]", profile: compute, from: racks.csv}}
-# muster discover scan finds BMCs, muster discover approve takes them, muster discover --write racks.csv adds their rows.
+#   - {{names: "node[001-064]", profile: compute, from: rows/racks.csv}}
+# muster discover scan finds BMCs, muster discover approve takes them, muster discover --write rows/racks.csv adds their rows
+# (rows/ is a folder that user muster may write: docs/first-machine.md).
 nodes: []
 )",
                      slurm ? "    pool: batch\n" : "    # pool: batch\n",

@@ -77,6 +77,13 @@ bool isServiceUser() {
   return kUser && kUser->uid == ::geteuid();
 }
 
+bool belongsToServiceUser(const fs::path& state) {
+  const auto user = userOf(kServiceUser);
+  struct stat status{};
+  return user && ::lstat(state.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+         status.st_uid == user->uid;
+}
+
 Result<bool> becomeOwnerOf(const fs::path& state, const std::string& name) {
   struct stat status{};
   if (::geteuid() != 0 || ::lstat(state.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||

@@ -17,6 +17,9 @@ inline constexpr const char* kServiceUser = "muster";
 /// Whether this process is the services' user.
 bool isServiceUser();
 
+/// Whether `state` is a folder of that user: a root command there works as that user.
+bool belongsToServiceUser(const std::filesystem::path& state);
+
 /// Root, before threads begin, where `state` is a folder of the user `name`: becomes that user for
 /// good, with its groups, its home, and the capabilities of the services alone (kKeptCapabilities),
 /// also for programs that it starts. Answers whether it did; nothing happens without root, without

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/arguments/command_line.h"
 
+#include "base/control_signs.h"
 #include "base/version.h"
 #include "cli/arguments/completion.h"
 #include "cli/tree/examples.h"
@@ -70,12 +71,13 @@ constexpr std::size_t kMaxReasonBytes = 2'000;
 constexpr std::array kReasons{"reason", "accept", "allow-wipe"};
 
 /// What no argument may be. An empty one is a script's variable that was not set, and would often
-/// stand for "all"; control characters would make lines of their own in lists and logs.
+/// stand for "all"; control characters would make lines of their own in lists and logs, and signs
+/// of direction would make them say something else.
 std::string refusalOf(const std::string& value) {
   if (value.find_first_not_of(' ') == std::string::npos)
     return "must not be empty; leave it out, or see whether a variable was set";
-  const auto control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
-  if (std::ranges::any_of(value, control)) return "must not hold line breaks or control characters";
+  if (hasControlSigns(value))
+    return "must not hold line breaks, control characters, or signs that turn words round";
   return {};
 }
 

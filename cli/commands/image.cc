@@ -37,10 +37,13 @@ class BuildPrinter final : public app::ImageBuildListener {
   }
 };
 
+/// In a column: this site where it is one of them, else the first, and how many more.
 std::string signersText(const provision::KeptImage& image, const std::string& own) {
-  std::vector<std::string> words;
-  for (const auto& signer : image.signers) words.push_back(signer == own ? "this site" : signer);
-  return words.empty() ? "-" : fmt::format("{}", fmt::join(words, ","));
+  if (image.signers.empty()) return "-";
+  const bool is_own = std::ranges::find(image.signers, own) != image.signers.end();
+  const std::string first = is_own ? "this site" : image.signers.front();
+  const auto more = image.signers.size() - 1;
+  return more == 0 ? first : fmt::format("{} +{}", first, more);
 }
 
 nlohmann::json asJson(const provision::KeptImage& image) {

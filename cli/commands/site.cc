@@ -5,6 +5,7 @@
 #include "api/access_file.h"
 #include "app/site/service_user.h"
 #include "base/json_output.h"
+#include "cli/commands/site_questions.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -15,35 +16,13 @@
 #include <iostream>
 
 namespace muster::cli {
-namespace {
-
-/// Keeps what is there when nothing is typed.
-void ask(const char* question, std::string& answer) {
-  std::cout << question;
-  if (!answer.empty()) std::cout << " [" << answer << "]";
-  std::cout << ": " << std::flush;
-  std::string line;
-  if (std::getline(std::cin, line) && !line.empty()) answer = line;
-}
-
-void askForWhatIsMissing(app::SiteAnswers& answers) {
-  ask("Name of the cluster", answers.name);
-  ask("Provisioning network (10.20.0.0/16)", answers.network);
-  ask("This host's address on it (empty: the first)", answers.controller);
-  ask("DHCP: authoritative, or proxy beside another server", answers.dhcp);
-  ask("Network or range of the BMCs (empty: none)", answers.bmc_network);
-  ask("User of the BMCs", answers.bmc_user);
-  ask("File with the BMCs' password", answers.bmc_password_file);
-  ask("Debian suite of the first image", answers.suite);
-  ask("Scheduler: none or slurm", answers.scheduler);
-}
-
-}  // namespace
 
 int initSite(const app::Options& options, const InitArgs& args) {
   auto answers = args.answers;
-  if (::isatty(STDIN_FILENO) != 0 && (answers.name.empty() || answers.network.empty()))
-    askForWhatIsMissing(answers);
+  if (::isatty(STDIN_FILENO) != 0 && (answers.name.empty() || answers.network.empty()) &&
+      !askForAnswers(std::cin, std::cout, answers))
+    return report(Error(ErrorCode::InvalidInput,
+                        "the input ended before all was answered: nothing was written"));
   if (answers.name.empty() || answers.network.empty())
     return report(Error(ErrorCode::InvalidInput,
                         "give --name and --network, or run it on a terminal, where it asks"));
@@ -64,7 +43,7 @@ int initSite(const app::Options& options, const InitArgs& args) {
   std::cout << fmt::format("{}: written\nnext:\n", file);
   if (!std::filesystem::exists(secret, unknown)) {
     // Typed by root, the file would be one that the service cannot read.
-    if (app::isServiceUser())
+    if (app::belongsToServiceUser(options.state))
       std::cout << fmt::format(
           "  install -o {} -m 0600 /dev/stdin {}   # the BMCs' password, Ctrl-D\n",
           app::kServiceUser, secret.string());

@@ -101,6 +101,10 @@ Result<KeptImage> findKept(const std::vector<KeptImage>& kept, std::string_view 
   if (found.empty())
     return fail(ErrorCode::NotFound,
                 fmt::format("no image \"{}\" is kept here; {}", words, listed(kept)));
+  const auto is_same = [&found](const auto& image) {
+    return image.fault.empty() && image.digest == found.front().digest;
+  };
+  if (std::ranges::all_of(found, is_same)) return found.front();  // kept under several keys
   if (found.size() > 1)
     return fail(ErrorCode::Conflict,
                 fmt::format("\"{}\" means several images; {}", words, listed(found)));

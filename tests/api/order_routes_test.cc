@@ -65,6 +65,7 @@ TEST_F(ApiOrders, bodiesAreCheckedAgainstTheTable) {
   refused(R"({"nodes": "gpu001"})", "reason");
   refused(R"({"nodes": "gpu001", "reason": "  "})", "empty");
   refused(R"({"nodes": "gpu001", "reason": "a\nb"})", "control");
+  refused("{\"nodes\": \"gpu001\", \"reason\": \"a\u202eexe.gpj\"}", "turn words round");
   refused(R"({"nodes": "gpu001", "reason": ")" + std::string(3'000, 'x') + "\"}", "2000 bytes");
   refused(R"({"nodes": "gpu001", "reason": "x", "force": true})", "force");
   refused(R"({"nodes": ["gpu001"], "reason": "x"})", "hostlist");

@@ -113,6 +113,11 @@ TEST_F(Api, anEtagSavesTheBodyAndOutlivesTheSecond) {
   const auto again = ask({.target = "/api/v1/nodes", .headers = {"If-None-Match: " + etag}});
   EXPECT_EQ(again.status, 304);
   EXPECT_TRUE(again.body.empty());
+  // Who keeps the body learns all the same that it is still so.
+  EXPECT_EQ(first.header("Muster-As-Of"), first.json["as_of"]);
+  const auto seen_at = again.header("Muster-As-Of");
+  ASSERT_FALSE(seen_at.empty());
+  EXPECT_GE(seen_at, first.header("Muster-As-Of"));
   ASSERT_TRUE(site_.store()->putFacts(
       {{Subject(NodeName("gpu003")), FacetName("pool"), "in", SystemClock().now(), "test", ""}}));
   // A fleet is read anew after ten times as long as that takes: the slower the machine, the later.

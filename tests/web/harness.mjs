@@ -49,8 +49,10 @@ export class Site {
     this.site = path.join(this.folder, "site");
     execFileSync(path.join(bin, "web_site_maker"), ["make", this.site, String(nodes)], { stdio: "inherit" });
   }
+  /** Of this host's own images and settings nothing is seen. */
+  get env() { return { ...process.env, MUSTER_CACHE: path.join(this.site, "cache"), MUSTER_CONF: "" }; }
   muster(...words) {
-    return execFileSync(path.join(bin, "muster"), ["-f", path.join(this.site, "cluster.yaml"), "--state", path.join(this.site, "state"), ...words], { encoding: "utf8" });
+    return execFileSync(path.join(bin, "muster"), ["-f", path.join(this.site, "cluster.yaml"), "--state", path.join(this.site, "state"), ...words], { encoding: "utf8", env: this.env });
   }
   token(role, ...more) {
     const said = this.muster("token", "create", `${role}${++this.tokens}`, "--role", role, "--owner", role, ...more); // a person each: nobody approves his own
@@ -102,7 +104,7 @@ export class Site {
     this.url = `https://localhost:${this.port}`;
     const log = fs.openSync(path.join(this.folder, "server.log"), "a");
     this.child = spawn(path.join(bin, "muster"), ["-f", path.join(this.site, "cluster.yaml"), "--state", path.join(this.site, "state"),
-      "server", "--api-only", "--socket", this.socket, "--listen", `127.0.0.1:${this.port}`, ...(this.access ? ["--access", this.access] : [])], { stdio: ["ignore", log, log] });
+      "server", "--api-only", "--socket", this.socket, "--listen", `127.0.0.1:${this.port}`, ...(this.access ? ["--access", this.access] : [])], { stdio: ["ignore", log, log], env: this.env });
     const until = Date.now() + kStartMs;
     for (;;) {
       const answer = await ask(this.url, "/readyz").catch(() => null);
@@ -118,7 +120,7 @@ export class Site {
   }
   /** `muster ui`: the address that it prints. */
   async ui() {
-    const child = spawn(path.join(bin, "muster"), ["-f", path.join(this.site, "cluster.yaml"), "--state", path.join(this.site, "state"), "ui", "--socket", this.socket], { stdio: ["ignore", "pipe", "inherit"] });
+    const child = spawn(path.join(bin, "muster"), ["-f", path.join(this.site, "cluster.yaml"), "--state", path.join(this.site, "state"), "ui", "--socket", this.socket], { stdio: ["ignore", "pipe", "inherit"], env: this.env });
     let said = "";
     for await (const piece of child.stdout) {
       said += piece;
@@ -213,10 +215,10 @@ export async function violations(page) {
 
 export const kPages = {
   now: "#/now", racks: "#/racks", rack: "#/racks/r001", nodes: "#/nodes", node: "#/nodes/gpu003",
-  facts: "#/nodes/gpu001?tab=facts", "node-findings": "#/nodes/gpu003?tab=findings", events: "#/nodes/gpu001?tab=events",
+  facts: "#/nodes/gpu001?tab=facts", "node-plan": "#/nodes/gpu007?tab=plan", "node-firmware": "#/nodes/gpu007?tab=firmware", "node-findings": "#/nodes/gpu003?tab=findings", events: "#/nodes/gpu001?tab=events",
   gates: "#/nodes/gpu001?tab=gates", history: "#/nodes/gpu001?tab=history", certificate: "#/nodes/gpu001?tab=certificate", measurements: "#/nodes/gpu003?tab=measurements",
   console: "#/nodes/gpu003?tab=console", pools: "#/pools", plan: "#/plan", firmware: "#/firmware", fabric: "#/fabric",
   validation: "#/validation",
   "fabric-all": "#/fabric?all=true&q=gpu001", findings: "#/findings", "findings-each": "#/findings?as=list", rollouts: "#/rollouts", inventory: "#/inventory",
-  log: "#/log", "rack-side": "#/rack-side", "rack-side-node": "#/rack-side/gpu003", settings: "#/settings",
+  log: "#/log", asked: "#/log?as=asked", "rack-side": "#/rack-side", "rack-side-node": "#/rack-side/gpu003", settings: "#/settings",
 };

@@ -8,8 +8,14 @@ import zlib from "node:zlib";
 import { ask, closeBrowser, figure, goTo, kPages, open, settled, Site, theBrowser, violations } from "./harness.mjs";
 
 let site, viewer, operator, approver, admin;
+/** A maintenance window of pool debug that opens three days from now. */
+const kWindowDay = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"][(new Date().getUTCDay() + 3) % 7];
 before(async () => {
   site = new Site(128);
+  const inventory = path.join(site.site, "cluster.yaml"), declared = fs.readFileSync(inventory, "utf8");
+  const windowed = declared.replace("slurm: {partition: debug}", `slurm: {partition: debug}, maintenance: [{days: [${kWindowDay}], from: "03:00", minutes: 60}]`);
+  assert.notEqual(windowed, declared);
+  fs.writeFileSync(inventory, windowed);
   viewer = site.token("viewer");
   operator = site.token("operator");
   approver = site.token("approver");
@@ -344,6 +350,37 @@ describe("plan, firmware, fabric, console", () => {
     await window.close();
   });
 
+  test("a node's own plan, the way of its firmware, and who asked for what", async () => {
+    const window = await open(site, { token: operator });
+    const { page } = window;
+    await goTo(page, "#/nodes/gpu007?tab=plan");
+    const change = page.locator('.changes tr:has(td:text-is("firmware.BMC"))');
+    assert.match(await change.textContent(), /reset[^]*2\.9 → 3\.2/);
+    await page.click("main .panel >> text=Ask for a run…");
+    assert.equal(await page.inputValue("dialog input[name=nodes]"), "gpu007");
+    await page.keyboard.press("Escape");
+    await page.click("role=tab[name=Firmware]");
+    await page.waitForSelector("main h3 >> text=bmc-reset");
+    assert.match(await page.textContent("main"), /BMC\s*2\.9 → 3\.0[^]*BMC\s*3\.0 → 3\.2[^]*CPLD\s*0x12 → 0x14/, "the version between comes first");
+    assert.match(await page.locator("main tr", { hasText: "CPLD" }).textContent(), /0x12/);
+    await goTo(page, "#/nodes/gpu001?tab=firmware");
+    await page.waitForSelector("text=Every component is as declared.");
+    await goTo(page, "#/nodes/gpu121?tab=firmware");
+    await page.waitForSelector("text=Its profile declares no firmware baseline.");
+    await goTo(page, "#/log");
+    await page.click(".legend >> text=Who asked");
+    await page.waitForSelector("main tr:has-text('anna@ctl1') >> text=muster apply");
+    await page.fill(".filters input[type=search]", "nobody-has-typed-this");
+    await page.waitForSelector("text=Nobody has asked for that.");
+    window.clean();
+    await window.close();
+    const watcher = await open(site, { token: viewer });
+    await goTo(watcher.page, "#/nodes/gpu007?tab=plan");
+    await watcher.page.waitForSelector("main >> text=may not: ask somebody with the role operator, approver, robot or admin");
+    watcher.clean();
+    await watcher.close();
+  });
+
   test("firmware as a table: what differs, what lies between, why something stays", async () => {
     const window = await open(site, { token: viewer });
     await goTo(window.page, "#/firmware");
@@ -527,6 +564,44 @@ describe("a run in the browser, carried out by the real executor", () => {
     await says_yes.close();
   });
 
+  test("outside its window a plan waits for it; overridden it runs, and says so until somebody else has seen it", async () => {
+    site.change("gpu123", "driver.nvidia-570", "none", "somebody has removed it");
+    const asks = await open(site, { token: operator }), overrides = await open(site, { token: admin }), knows = await open(site, { token: approver });
+    const { page } = asks;
+    await goTo(page, "#/plan?nodes=gpu123");
+    await page.click(".heading >> text=Ask for a run…");
+    await page.waitForSelector("dialog[open]");
+    await page.keyboard.press("Enter");
+    await state(page, "needs-approval");
+    await page.waitForSelector("main dd >> text=/debug: in its window, from .* 03:00:00 UTC/");
+    await page.click(".heading >> text=Run in window…");
+    await page.waitForSelector("dialog >> text=It begins in the window");
+    await page.fill("dialog input[name=confirm]", "run");
+    await page.keyboard.press("Enter");
+    await state(page, "waiting");
+    await page.waitForSelector("main .terms >> text=/waits until.*03:00:00 UTC/");
+    assert.equal(await page.locator(".heading >> text=Override…").count(), 0, "an admin's");
+    const at = new URL(page.url()).hash;
+    await goTo(overrides.page, at);
+    await overrides.page.click(".heading >> text=Override…");
+    await overrides.page.fill("dialog input[name=reason]", "nobody works there today");
+    await overrides.page.fill("dialog input[name=confirm]", "override");
+    await overrides.page.keyboard.press("Enter");
+    await state(page, "done");
+    assert.equal(await overrides.page.locator(".heading >> text=Acknowledge override…").count(), 0, "nobody acknowledges their own");
+    await goTo(knows.page, "#/now");
+    await knows.page.click("main a.line:has-text('nobody works there today')");
+    await knows.page.click(".heading >> text=Acknowledge override…");
+    await knows.page.click(`dialog button.primary:text-is("Acknowledge")`);
+    await knows.page.waitForSelector("main dd >> text=acknowledged by token:approver");
+    await goTo(knows.page, "#/now");
+    await knows.page.waitForSelector("main a.line:has-text('nobody works there today')", { state: "detached" });
+    for (const each of [asks, overrides, knows]) {
+      each.clean();
+      await each.close();
+    }
+  });
+
   test("a plan is discarded, and nothing was done", async () => {
     const window = await open(site, { token: operator });
     const { page } = window;
@@ -541,6 +616,125 @@ describe("a run in the browser, carried out by the real executor", () => {
     await goTo(page, "#/firmware?q=BMC");
     await page.waitForSelector(".matrix >> text=2.9");
     window.clean();
+    await window.close();
+  });
+});
+
+describe("what goes wrong around the page", () => {
+  const get = async (path, token) => JSON.parse((await ask(site.url, `/api/v1${path}`, { headers: { Authorization: `Bearer ${token}` } })).body);
+
+  test("an order that arrived and whose answer was lost is given again and done once", async () => {
+    const window = await open(site, { token: operator });
+    const { page } = window;
+    await goTo(page, "#/plan?nodes=gpu048");
+    const before = (await get("/runs?limit=1000", operator)).items.length;
+    let lost = false;
+    await page.route("**/api/v1/runs", async (route) => {
+      if (route.request().method() !== "POST" || lost) return route.continue();
+      lost = true;
+      await route.fetch();
+      return route.abort("connectionreset");
+    });
+    await page.click(".heading >> text=Ask for a run…");
+    await page.click(`dialog button.primary:text-is("Ask")`);
+    await page.waitForSelector("dialog [role=alert] >> text=it is done once");
+    await page.click(`dialog button.primary:text-is("Ask")`);
+    await page.waitForFunction(() => location.hash.startsWith("#/runs/"));
+    assert.equal((await get("/runs?limit=1000", operator)).items.length, before + 1);
+    await settled(page);
+    await page.click(".heading >> text=Discard…");
+    await page.click(`dialog button.primary:text-is("Discard")`);
+    await page.waitForSelector("dialog[open]", { state: "detached" });
+    window.clean("ERR_CONNECTION_RESET");
+    await window.close();
+  });
+
+  test("a session that ends under an open dialog says so, and the next one does not find the dialog", async () => {
+    const short = site.token("operator");
+    const window = await open(site, { token: short });
+    const { page } = window;
+    await goTo(page, "#/nodes/gpu061");
+    await page.click(".heading >> text=Quarantine…");
+    await page.fill("dialog input[name=reason]", "half typed");
+    const mine = (await get("/me", short)).principal.replace("token:", "");
+    const token = (await get("/tokens", admin)).items.find((each) => each.name === mine);
+    assert.equal((await ask(site.url, `/api/v1/tokens/${token.id}`, { method: "DELETE", headers: { Authorization: `Bearer ${admin}`, "Content-Type": "application/json" } })).status, 204);
+    const until = Date.now() + 10_000; // the server looks at its tokens once a second
+    while ((await ask(site.url, "/api/v1/me", { headers: { Authorization: `Bearer ${short}` } })).status !== 401) assert.ok(Date.now() < until);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("main >> text=The session has ended.");
+    assert.equal((await get("/quarantine", viewer)).items.filter((each) => each.node === "gpu061").length, 0);
+    await page.fill("input[name=token]", viewer);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("main h1:text-is('gpu061')");
+    assert.equal(await page.locator("dialog[open]").count(), 0);
+    await window.close();
+  });
+
+  test("another tab logs in as somebody else: an order of this one is refused, and it shows who one is now", async () => {
+    const window = await open(site, { token: admin });
+    const { page } = window;
+    await goTo(page, "#/nodes/gpu062");
+    const tab = await window.context.newPage();
+    await tab.goto(`${site.url}/#/settings`);
+    await tab.click("text=Log out");
+    await tab.fill("input[name=token]", viewer);
+    await tab.keyboard.press("Enter");
+    await tab.waitForSelector("[data-connection=live]");
+    await page.click(".heading >> text=Quarantine…");
+    await page.fill("dialog input[name=reason]", "by the tab of before");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("dialog [role=alert] >> text=may not");
+    await page.waitForSelector(".who >> text=viewer");
+    await page.keyboard.press("Escape");
+    assert.equal(await page.locator(".heading button", { hasText: "Quarantine…" }).getAttribute("aria-disabled"), "true");
+    await window.close();
+  });
+
+  test("a computer whose clock is wrong is told so, and ages are the server's", async () => {
+    const window = await open(site, {});
+    const { page } = window;
+    await page.addInitScript(() => {
+      const Real = Date, error = -3 * 3_600_000;
+      globalThis.Date = class extends Real {
+        constructor(...given) { super(...(given.length > 0 ? given : [Real.now() + error])); }
+        static now() { return Real.now() + error; }
+      };
+    });
+    await page.reload();
+    await page.fill("input[name=token]", viewer);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".banner >> text=/clock of this computer is 3 h behind/");
+    await goTo(page, "#/now");
+    assert.match(await page.locator(".finding", { hasText: "two subnet managers" }).textContent(), /\d+ (min|h) ago|just now/);
+    await window.close();
+  });
+
+  test("addresses that nobody wrote for it end in words", async () => {
+    const window = await open(site, { token: admin });
+    for (const [at, words] of [["#/racks/nowhere", "No node of the inventory is in a rack nowhere."], ["#/nodes/gpu003?tab=constructor", "Declared and observed"], ["#/nodes/gpu003?tab=console&boot=1e99", "No boot 1e+99 of gpu003 is recorded."],
+      ["#/nodes/../gpu001", "Declared and observed"], ["#/nodes?q=%3Cimg%20src=x%20onerror=alert(1)%3E", "No node is so."], ["#javascript:alert(1)", "Nothing here"], ["#/plan?nodes=gpu[000000001-999999999]", "is no hostlist"]]) {
+      await goTo(window.page, at);
+      await window.page.locator("main", { hasText: words }).waitFor();
+      assert.equal(await window.page.locator("main img, main script").count(), 0, at);
+    }
+    window.clean("status of 400");
+    await window.close();
+  });
+
+  test("magnified fourfold nothing is cut", async () => {
+    const window = await open(site, { token: admin, width: 340, height: 215 });
+    const { page } = window;
+    await goTo(page, "#/nodes/gpu022");
+    await page.click(".power >> text=Power…");
+    await page.locator(`dialog button.primary:text-is("Order")`).scrollIntoViewIfNeeded();
+    const box = await page.locator(`dialog button.primary:text-is("Order")`).boundingBox();
+    assert.ok(box && box.y >= 0 && box.y + box.height <= 215, JSON.stringify(box));
+    await page.keyboard.press("Escape");
+    for (const at of Object.values(kPages)) {
+      await goTo(page, at);
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), at);
+    }
     await window.close();
   });
 });

@@ -14,6 +14,13 @@ export function seesSite() {
 }
 /** Set where the server knows nobody: the page shows the log-in form. */
 export const loggedOut = signal(false);
+/** Whether somebody was logged in before, and did not log out. */
+export const sessionEnded = signal(false);
+function endSession() {
+  if (me.value) sessionEnded.value = true;
+  me.value = null;
+  loggedOut.value = true;
+}
 /** Grows with each order that succeeded: what is shown is read again. */
 export const ordersDone = signal(0);
 
@@ -61,14 +68,18 @@ export async function send(path, init = {}) {
   }
   if (answer.ok) return answer;
   const body = await answer.json().catch(() => ({}));
-  if (answer.status === 401) loggedOut.value = true;
+  if (answer.status === 401) endSession();
+  if (answer.status === 403 && path !== "/me") void whoAmI().catch(() => {}); // another tab may have logged in as somebody else
   throw new Problem(body, answer.status);
 }
 
 /** @param {string} path @param {Record<string, string | number | boolean | undefined>} [query]
  * @param {AbortSignal} [abort] @returns {Promise<any>} */
 export async function get(path, query, abort) {
-  return (await send(pathOf(path, query), { signal: abort })).json();
+  const answer = await send(pathOf(path, query), { signal: abort });
+  const body = await answer.json(), as_of = answer.headers.get("Muster-As-Of");
+  if (as_of && body.as_of) body.as_of = as_of; // a body that the browser has kept says when it came
+  return body;
 }
 
 /** All pages of a list. @param {string} path
@@ -85,15 +96,21 @@ export async function all(path, query, abort) {
   return first;
 }
 
-/** An order: once, however often the connection breaks.
- * @param {"POST" | "DELETE"} method @param {string} path @param {any} [body] @returns {Promise<any>} */
-export async function order(method, path, body) {
-  const key = Array.from(crypto.getRandomValues(new Uint8Array(16)),
-    (byte) => byte.toString(16).padStart(2, "0")).join("");
+/** What an order is known by: sent again under it, it is done once. */
+export const orderKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)),
+  (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** An order. Without an answer nobody knows whether it has arrived; the same key does it once.
+ * @param {"POST" | "DELETE"} method @param {string} path @param {any} body @param {string} key
+ * @returns {Promise<any>} */
+export async function order(method, path, body, key) {
   const answer = await send(path, {
     method,
     headers: { "Content-Type": "application/json", "Idempotency-Key": key },
     body: method === "POST" ? JSON.stringify(body ?? {}) : undefined,
+  }).catch((error) => {
+    if (error.code === "unreachable") error.what_to_do = "whether the order has arrived is not known: give it again when the server is back, it is done once";
+    throw error;
   });
   ordersDone.value += 1;
   const text = await answer.text();
@@ -102,7 +119,7 @@ export async function order(method, path, body) {
 
 export async function whoAmI() {
   me.value = await get("/me");
-  loggedOut.value = false;
+  loggedOut.value = sessionEnded.value = false;
 }
 
 /** By which provider of OpenID Connect one can log in; null: by none, or the server does not say.

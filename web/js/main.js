@@ -4,9 +4,9 @@ import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { html } from "./html.js";
-import { loggedOut, logIn, loginAddress, me, Problem, providerOfLogins, whoAmI } from "./api.js";
+import { loggedOut, logIn, loginAddress, me, Problem, providerOfLogins, sessionEnded, whoAmI } from "./api.js";
 import { connection, follow, lostAt, retryNow } from "./live.js";
-import { begin, forget, hasRuns, now, site } from "./site.js";
+import { begin, clockError, forget, hasRuns, now, site } from "./site.js";
 import { go, link, route } from "./router.js";
 import { kSchemes, scheme } from "./scheme.js";
 import { forgetKept } from "./resource.js";
@@ -59,6 +59,7 @@ function LogIn() {
   };
   return html`<main class="login" id="main"><form onSubmit=${submit}>
     <img src="/icon.svg" alt="" width="40" height="40" /><h1>muster</h1>
+    ${sessionEnded.value && html`<div class="note" data-tone="warn" role="status"><i class="mark" aria-hidden="true"></i><div>The session has ended. An order that was not sent was not given.</div></div>`}
     ${provider && html`<a class="button primary" href=${loginAddress()}>Log in at ${provider}</a>`}
     <p class="dim">${provider ? "Or by a token" : "A token opens this page"}: <code>muster token create --role viewer</code> on the controller prints one. Or run <code>muster ui</code>, which needs none.</p>
     <label><span>Token</span><input name="token" type="password" autocomplete="current-password" required autofocus placeholder="muster_…" /></label>
@@ -67,9 +68,10 @@ function LogIn() {
 }
 
 function Banner() {
-  if (connection.value !== "lost") return null;
-  const seconds = Math.max(0, (now.value - lostAt.value) / 1000);
-  if (Date.now() - lostAt.value < 900 && seconds < 1) return null;
+  if (connection.value !== "lost") return clockError.value === 0 ? null : html`<div class="banner" role="status"><i class="mark" aria-hidden="true"></i><span>The clock of this computer is ${duration(Math.abs(clockError.value) / 1000)} ${clockError.value > 0 ? "behind" : "ahead of"} the server's. Ages are by the server's.</span></div>`;
+  now.value; // drawn again as it goes on
+  const seconds = Math.max(0, (Date.now() - lostAt.value) / 1000);
+  if (seconds < 0.9) return null;
   return html`<div class="banner" role="status"><i class="mark" aria-hidden="true"></i>
     <span>The server does not answer${seconds > 5 ? ` since ${duration(seconds)}` : ""}. What you see is from before; the page goes on by itself when it is back.</span>
     <button type="button" class="quiet" onClick=${retryNow}>Try now</button></div>`;

@@ -11,7 +11,7 @@ export const route = computed(() => {
   return {
     path: path.split("/").filter(Boolean).map((part) => {
       try { return decodeURIComponent(part); } catch { return part; }
-    }),
+    }).filter((part) => part !== "." && part !== ".."), // in a request's path they would lead elsewhere
     query: new URLSearchParams(query),
   };
 });

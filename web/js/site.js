@@ -15,14 +15,18 @@ export const nodesProblem = signal(null);
 /** Whether the server has runs (docs/api.md); null: not asked yet.
  * @type {import("@preact/signals").Signal<boolean | null>} */
 export const hasRuns = signal(null);
-/** A clock for ages. */
+/** How far the server's clock is before this computer's, ms; 0: as good as equal. */
+export const clockError = signal(0);
+/** A clock for ages: the server's. */
 export const now = signal(Date.now());
-setInterval(() => { if (!document.hidden) now.value = Date.now(); }, 5_000);
+setInterval(() => { if (!document.hidden) now.value = Date.now() + clockError.value; }, 5_000);
 
 const kGatherMs = 150; // events of one moment are one request
 const kAgainMs = 1_100; // the server makes fleet lists at most once a second
 const kMostNamed = 200; // more changed nodes than this: all are read
 const kCheckMs = 15_000;
+const kClockMs = 120_000; // fleets of thousands are read anew twice a minute
+
 
 /** @type {Map<string, number>} index by name, of the list that is shown */
 let index = new Map();
@@ -71,6 +75,14 @@ function agrees() {
     Object.keys({ ...counts, ...theirs }).every((word) => (counts[word] || 0) === (theirs[word] || 0));
 }
 
+async function readSite() {
+  const read = site.value = await get("/site");
+  const error = Date.parse(read.as_of) - Date.now();
+  clockError.value = Math.abs(error) > kClockMs ? error : 0;
+  now.value = Date.now() + clockError.value;
+  return read;
+}
+
 async function refresh() {
   timer = 0;
   if (reading) return schedule(kGatherMs);
@@ -79,8 +91,7 @@ async function refresh() {
   const wanted_at = newest_event_at;
   changed = new Set();
   try {
-    site.value = await get("/site");
-    let as_of = site.value?.as_of || "";
+    let as_of = (await readSite()).as_of || "";
     if (wants_nodes) {
       if (!nodes.value || names.length > kMostNamed) as_of = await readAllNodes();
       else if (names.length > 0) as_of = await readSome(names);
@@ -147,8 +158,7 @@ function takeProgress(event) {
 }
 
 export async function begin() {
-  site.value = await get("/site");
-  beginAfter(site.value?.last_event || 0);
+  beginAfter((await readSite()).last_event || 0);
   get("/runs", { limit: 1 }).then(() => { hasRuns.value = true; }, () => { hasRuns.value = false; });
   wire();
 }

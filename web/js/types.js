@@ -20,7 +20,7 @@
  *   racks: number, pools: number,
  *   monitor?: {running: boolean, breaker_open?: boolean, text?: string, holder?: string},
  *   leader?: {holder: string, address?: string}, several_controllers?: boolean, rollout?: string,
- *   inventory_digest?: string, last_event: number}} Site */
+ *   inventory_digest?: string, last_event: number, overrides?: string[], access_problems?: string[]}} Site */
 /** @typedef {{principal: string, way: string, role: string, verbs: string[], expires_at?: string,
  *   scope?: {pools?: string[], racks?: string[], nodes?: string}}} Me */
 /** @typedef {{rack?: string, pool?: string, profile?: string, nodes: number, hostlist: string,

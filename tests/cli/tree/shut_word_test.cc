@@ -14,9 +14,15 @@ namespace {
 
 /// Of a host where /shut is shut, /etc may be read, and /tmp written; nothing else is there.
 int accessOf(const std::filesystem::path& path, int) {
-  const std::map<std::string, int> known{
-      {"/shut/ca.crt", EACCES}, {"/shut/out", EACCES}, {"/etc/ca.crt", 0},
-      {"/etc", EACCES},         {"/tmp", 0},           {"/shut", EACCES}};
+  const std::map<std::string, int> known{{"/shut/ca.crt", EACCES},
+                                         {"/shut/out", EACCES},
+                                         {"/etc/ca.crt", 0},
+                                         {"/etc", EACCES},
+                                         {"/tmp", 0},
+                                         {"/shut", EACCES},
+                                         {".", EACCES},
+                                         {"rma", EACCES},
+                                         {"site.pem", EACCES}};
   const auto found = known.find(path.string());
   return found == known.end() ? ENOENT : found->second;
 }
@@ -38,6 +44,10 @@ TEST(ShutWord, isAFileThatThereIsAndThatMayNotBeRead) {
 TEST(ShutWord, isAFileThatMayNotBeMade) {
   EXPECT_EQ(shut({"fabric", "plan", "--out", "/etc/sheet.csv"}), "/etc/sheet.csv");
   EXPECT_EQ(shut({"fabric", "plan", "--out", "/tmp/sheet.csv"}), "");
+  EXPECT_EQ(shut({"rma", "gpu001", "--out", "gpu001.tar.zst"}), "gpu001.tar.zst");
+  EXPECT_EQ(shut({"rma", "gpu001", "--out=gpu001.tar.zst"}), "--out=gpu001.tar.zst");
+  EXPECT_EQ(shut({"rma", "gpu001"}), "");
+  EXPECT_EQ(shut({"image", "import", "site.pem"}), "site.pem");
 }
 
 // What was wrong: the second line said that a typo was shut to the services' user.

@@ -59,6 +59,10 @@ TEST_F(ImageLibraryTest, findsByNameAndByTheBeginningOfADigest) {
   const auto undeclared = keptImages(cache(), cluster({}));
   EXPECT_EQ(findKept(undeclared, "mine").error().code(), ErrorCode::Conflict);
   EXPECT_THAT(findKept(undeclared, "nothing").error().text(), HasSubstr("mine@"));
+  const auto twice = build(declared("twice"), sampleBytes());
+  ASSERT_EQ(build(declared("twice", "trixie"), sampleBytes()).digest, twice.digest);
+  EXPECT_EQ(findKept(keptImages(cache(), cluster({})), "twice")->digest, twice.digest)
+      << "no word could say which of two that are the same";
 }
 
 TEST_F(ImageLibraryTest, findsEveryFaultOfADamagedImage) {

@@ -199,7 +199,7 @@ std::vector<LatencySample> latencySamples() {
        0,
        0,
        {},
-       "no table"},
+       "it says: Couldn't connect"},
       {"", "", 2, 1000, 0, 0, {}, "no table"},
       {"another run's table", table(kColumns, row), 2, 5000, 0, 0, {}, "1000 iterations"},
       {"a clock that could not be calibrated",

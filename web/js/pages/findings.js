@@ -8,7 +8,7 @@ import { number } from "../format.js";
 import { Empty, Heading, Loaded, NodeLink, Severity, Age } from "../parts/basics.js";
 import { BigTable } from "../parts/table.js";
 import { Choice } from "../parts/choice.js";
-import { Group, grouped } from "./now.js";
+import { Group, grouped } from "../parts/group.js";
 import { link, go } from "../router.js";
 
 /** @typedef {import("../types.js").Finding} Finding */

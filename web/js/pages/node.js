@@ -15,10 +15,12 @@ import { Events } from "../parts/events.js";
 /** @typedef {import("../types.js").Explanation} Explanation */
 /** @typedef {import("../types.js").Node} Node */
 
-const kTabs = /** @type {[string, string][]} */ ([["overview", "Overview"], ["facts", "Facts"], ["findings", "Findings"], ["gates", "Gates"], ["events", "Events"], ["history", "History"], ["certificate", "Certificate"], ["measurements", "Measurements"], ["console", "Console"]]);
+const kTabs = /** @type {[string, string][]} */ ([["overview", "Overview"], ["facts", "Facts"], ["findings", "Findings"], ["plan", "Plan"], ["firmware", "Firmware"], ["gates", "Gates"], ["events", "Events"], ["history", "History"], ["certificate", "Certificate"], ["measurements", "Measurements"], ["console", "Console"]]);
 
 const measurementsPart = () => import("../parts/plots.js").then((part) => part.Measurements);
 const gatesPart = () => import("../parts/checks.js").then((part) => part.GateChecks);
+const planPart = () => import("../parts/node_plan.js").then((part) => part.NodePlan);
+const firmwarePart = () => import("../parts/node_plan.js").then((part) => part.NodeFirmware);
 const consolePart = () => import("../parts/console.js").then((part) => part.default);
 
 /** The road, stage by stage. What is not met says so by the explanation's own list.
@@ -50,7 +52,7 @@ function Facts({ name, on }) {
   const wanted = route.value.query.get("q") || "";
   const rows = (facts.data?.items || []).filter((/** @type {any} */ fact) => fact.facet.includes(wanted) || String(fact.value).includes(wanted));
   return html`<div class="filters"><label class="choice grow"><span>Facet or value</span><input type="search" value=${wanted} onInput=${(/** @type {any} */ e) => setQuery({ q: e.target.value || undefined })} /></label></div>
-    <${Loaded} resource=${facts}>${rows.length === 0 ? html`<${Empty}>Nothing of this is known.<//>` : html`<div class="scroll" tabindex="0" role="region" aria-label="Facts"><table><thead><tr><th>Facet</th><th>Value</th><th>Source</th><th>Observed</th></tr></thead>
+    <${Loaded} resource=${facts}>${rows.length === 0 ? html`<${Empty}>Nothing of this is known.<//>` : html`<div class="scroll" tabindex="0" role="region" aria-label="Facts"><table class="stack"><thead><tr><th>Facet</th><th>Value</th><th>Source</th><th>Observed</th></tr></thead>
       <tbody>${rows.map((/** @type {any} */ fact) => html`<tr key=${fact.facet}><td class="mono">${fact.facet}</td><td class="wrap">${fact.value}${evidence(fact.evidence) && html`<details><summary class="dim">evidence</summary><pre tabindex="0">${evidence(fact.evidence)}</pre></details>`}</td><td>${fact.source}</td><td><${Age} at=${fact.observed_at} /></td></tr>`)}</tbody></table></div>`}<//>`;
 }
 
@@ -67,15 +69,15 @@ function History({ name, on }) {
   const actions = history.data?.actions || [], requests = history.data?.requests || [];
   const told = (/** @type {any} */ action) => (action && typeof action === "object" ? `${action.facet || action.id || ""}${action.to ? ` → ${action.to}` : ""}` : action);
   return html`<${Loaded} resource=${history}>
-    ${actions.length === 0 ? html`<${Empty}>muster has changed nothing here yet.<//>` : html`<div class="scroll" tabindex="0" role="region" aria-label="Actions"><table><thead><tr><th>Begun</th><th>Action</th><th>Ended</th><th>Outcome</th></tr></thead><tbody>
+    ${actions.length === 0 ? html`<${Empty}>muster has changed nothing here yet.<//>` : html`<div class="scroll" tabindex="0" role="region" aria-label="Actions"><table class="stack"><thead><tr><th>Begun</th><th>Action</th><th>Ended</th><th>Outcome</th></tr></thead><tbody>
       ${actions.map((/** @type {any} */ each) => html`<tr key=${each.id}><td class="nowrap">${clock(each.opened_at)}</td><td class="mono wrap">${told(each.action)}${each.to && typeof each.action !== "object" ? ` → ${each.to}` : ""}</td><td class="nowrap"><${State} state=${each.state} tone=${{ done: "ok", failed: "bad", open: "busy", blocked: "held" }[/** @type {string} */ (each.state)] || "wait"} /></td><td class="wrap">${each.outcome}</td></tr>`)}</tbody></table></div>`}
-    ${requests.length > 0 && html`<h2 class="section">Who asked</h2><div class="scroll" tabindex="0" role="region" aria-label="Requests"><table><thead><tr><th>When</th><th>Who</th><th>Command</th><th>Outcome</th></tr></thead><tbody>${requests.map((/** @type {any} */ each) => html`<tr key=${each.id}><td class="nowrap">${clock(each.at)}</td><td>${each.user}@${each.host}</td><td class="mono wrap">${each.command}</td><td class="wrap">${each.outcome}</td></tr>`)}</tbody></table></div>`}<//>`;
+    ${requests.length > 0 && html`<h2 class="section">Who asked</h2><div class="scroll" tabindex="0" role="region" aria-label="Requests"><table class="stack"><thead><tr><th>When</th><th>Who</th><th>Command</th><th>Outcome</th></tr></thead><tbody>${requests.map((/** @type {any} */ each) => html`<tr key=${each.id}><td class="nowrap">${clock(each.at)}</td><td>${each.user}@${each.host}</td><td class="mono wrap">${each.command}</td><td class="wrap">${each.outcome}</td></tr>`)}</tbody></table></div>`}<//>`;
 }
 
 /** @param {{name: string, on: any}} p */
 function Certificate({ name, on }) {
   const certificate = useResource(`/nodes/${encodeURIComponent(name)}/certificate`, { on });
-  if (certificate.problem?.status === 404) return html`<${Empty}>It has no certificate: no gate has been passed.<//>`;
+  if (certificate.problem?.status === 404) return html`<${Empty}>It has no certificate. One is signed when every gate of its profile has passed for the hardware, image, drivers and firmware that it has.<//>`;
   const data = certificate.data;
   const rows = data && Object.entries(data).filter(([key, value]) => !["valid", "void_because"].includes(key) && (typeof value !== "object" || value === null));
   const parts = data && Object.entries(data).filter(([, value]) => value && typeof value === "object");
@@ -91,7 +93,8 @@ export default function NodePage({ path }) {
   const on = (/** @type {import("../types.js").Event} */ event) => event.subject === name && event.kind !== "action-progress";
   const at = `/nodes/${encodeURIComponent(name)}`;
   const resource = useResource(at, { on }), why = useResource(`${at}/why`, { on });
-  const tab = route.value.query.get("tab") || "overview";
+  const asked_tab = route.value.query.get("tab") || "";
+  const tab = kTabs.some(([key]) => key === asked_tab) ? asked_tab : "overview";
   const events = useResource(tab === "events" ? `${at}/events?limit=500` : null, { on });
   const findings = useResource(tab === "findings" ? `${at}/findings` : null, { on });
   if (resource.problem?.status === 404)
@@ -119,6 +122,8 @@ export default function NodePage({ path }) {
         ${reason && reason.events?.length > 0 && html`<${Panel} title="Lately"><${Events} events=${[...reason.events].reverse()} /><//>`}`}
       ${tab === "facts" && html`<${Facts} name=${name} on=${on} />`}
       ${tab === "findings" && html`<${Loaded} resource=${findings}>${(findings.data?.items || []).length === 0 ? html`<${Empty}>No findings.<//>` : findings.data.items.map((/** @type {any} */ finding) => html`<${FindingCard} key=${finding.facet + finding.at + finding.text} finding=${finding} />`)}<//>`}
+      ${tab === "plan" && html`<${Later} key="plan" load=${planPart} p=${{ name, on }} />`}
+      ${tab === "firmware" && html`<${Later} key="firmware" load=${firmwarePart} p=${{ name, on, baseline: node.firmware }} />`}
       ${tab === "gates" && ((node.gates || []).length === 0 ? html`<${Empty}>Its profile names no gates.<//>` : (node.gates || []).map((gate) => html`<${Panel} key=${gate} title=${gate}><${Later} load=${gatesPart} p=${{ node, gate }} /><//>`))}
       ${tab === "events" && html`<${Loaded} resource=${events}><${Events} events=${[...(events.data?.items || [])].reverse()} /><//>`}
       ${tab === "history" && html`<${History} name=${name} on=${on} />`}

@@ -70,6 +70,6 @@ export default function Nodes() {
       ${filtered && html`<button type="button" class="quiet" onClick=${() => go(link(["nodes"]))}>Clear</button>`}
     </div>
     ${nodes.value === null ? html`<p class="dim" aria-busy="true">reading…</p>`
-      : html`<${BigTable} rows=${shown} columns=${kColumns} label="nodes" sort=${wanted.sort || ""} onSort=${(/** @type {string} */ sort) => setQuery({ sort })} onOpen=${open} />
-        ${shown.length === 0 && html`<p class="empty">No node is so.</p>`}`}`;
+      : shown.length === 0 ? html`<p class="empty" role="status">${list.length === 0 ? "The inventory has no nodes." : "No node is so."}</p>`
+      : html`<${BigTable} rows=${shown} columns=${kColumns} label="nodes" sort=${wanted.sort || ""} onSort=${(/** @type {string} */ sort) => setQuery({ sort })} onOpen=${open} />`}`;
 }

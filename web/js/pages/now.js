@@ -8,57 +8,15 @@ import { fold } from "../hostlist.js";
 import { link } from "../router.js";
 import { number, plural } from "../format.js";
 import { toneOf } from "../states.js";
-import { Age, Counts, Empty, Heading, Loaded, NodeLink, Panel, Severity, State, Terms, Trouble, Why } from "../parts/basics.js";
+import { Age, Counts, Empty, Heading, Loaded, NodeLink, Panel, State, Terms, Trouble } from "../parts/basics.js";
+import { Group, grouped } from "../parts/group.js";
 import { acknowledgeBreakers, OrderButton, overrideHold, reloadInventory, takeOutOfQuarantine } from "../parts/orders.js";
 import { nodesProblem } from "../site.js";
 import { aboutRun, runTone } from "../parts/run_words.js";
 
-/** @typedef {import("../types.js").Finding} Finding */
-const kShown = 40, kNamed = 60;
+const kShown = 40;
 /** States of a run that wait for a person. */
 const kAsks = ["planned", "needs-approval", "paused"];
-const kWeight = /** @type {Record<string, number>} */ ({ error: 0, warning: 1, info: 2 });
-
-/** The same finding of many nodes is one line. @param {Finding[]} findings */
-export function grouped(findings) {
-  /** @type {Map<string, {key: string, first: Finding, subjects: string[], since: string, alike: boolean}>} */
-  const groups = new Map();
-  for (const finding of findings) {
-    const own = finding.text.split(finding.subject).join("NODE").replace(/\d+(\.\d+)?/g, "#");
-    const key = [finding.severity, finding.facet, finding.source, own].join("|");
-    const group = groups.get(key);
-    if (!group) groups.set(key, { key, first: finding, subjects: [finding.subject], since: finding.at, alike: false });
-    else {
-      group.subjects.push(finding.subject);
-      group.alike ||= finding.text !== group.first.text;
-      if (finding.at < group.since) group.since = finding.at;
-    }
-  }
-  return [...groups.values()].sort((a, b) =>
-    (kWeight[a.first.severity] ?? 0) - (kWeight[b.first.severity] ?? 0) || b.subjects.length - a.subjects.length || (a.since < b.since ? -1 : 1));
-}
-
-/** @param {{subject: string}} p */
-function WhyOf({ subject }) {
-  const why = useResource(subject === "@cluster" ? "/cluster/why" : `/nodes/${encodeURIComponent(subject)}/why`,
-    { on: (event) => event.subject === subject && event.kind !== "action-progress" });
-  return html`<${Loaded} resource=${why}>${why.data && html`<${Why} why=${why.data} />`}<//>`;
-}
-
-/** @param {{group: ReturnType<typeof grouped>[0], open: boolean}} p */
-export function Group({ group, open }) {
-  const [shown, setShown] = useState(open);
-  const { first, subjects } = group;
-  return html`<details class="finding" open=${open} onToggle=${(/** @type {any} */ e) => setShown(e.currentTarget.open)}>
-    <summary><${Severity} severity=${first.severity} />
-      <span class="what"><b>${first.text}</b><span class="dim">${group.alike ? ", and alike" : ""} ${first.facet}</span></span>
-      <span class="who">${subjects.length === 1 ? (first.subject === "@cluster" ? "the site" : first.subject) : `${number(subjects.length)} nodes`}</span>
-      <span class="since"><${Age} at=${group.since} /></span></summary>
-    <div class="inside">${first.what_to_do && html`<p class="todo"><span class="dim">what to do</span> ${first.what_to_do}</p>`}
-      ${subjects.length > 1 && html`<p class="mono wrap">${fold(subjects)}</p>`}
-      ${shown && html`<${WhyOf} subject=${first.subject} />`}
-      <p class="links">${subjects.slice(0, kNamed).map((name) => html`<${NodeLink} key=${name} name=${name} /> `)}${subjects.length > kNamed && html`<a href=${link(["findings"], { facet: first.facet })}>all ${number(subjects.length)}</a>`}</p></div></details>`;
-}
 
 function Running() {
   const rollouts = useResource("/rollouts");
@@ -89,12 +47,15 @@ function Waiting() {
   const open = breakers.data?.items || [], kept = quarantine.data?.items || [];
   const to_approve = (runs.data?.items || []).filter((/** @type {any} */ each) => kAsks.includes(each.state));
   const differs = inventory.data?.file_differs;
-  const count = held.length + open.length + kept.length + to_approve.length + (differs ? 1 : 0);
+  const loud = site.value?.overrides || [], shut = site.value?.access_problems || [];
+  const count = held.length + open.length + kept.length + to_approve.length + loud.length + shut.length + (differs ? 1 : 0);
   return html`<${Panel} title="What waits for a person" count=${count}>
     <${Trouble} problem=${quarantine.problem?.code === "unreachable" ? null : quarantine.problem} />
     ${count === 0 && html`<${Empty}>Nothing waits.<//>`}
     ${open.map((/** @type {any} */ each) => html`<div class="line" key=${"b" + each.pool}><${State} state="breaker open" tone="bad" /><span class="what"><b>${each.pool}</b> ${each.reason} <span class="dim">${plural(each.nodes_count || 0, "node")}</span></span><span class="since"><${Age} at=${each.since} /></span><${OrderButton} quiet order=${acknowledgeBreakers()}>Acknowledge…<//></div>`)}
     ${differs && html`<div class="line"><${State} state="inventory differs" tone="warn" /><span class="what">The file on the controller is not what the server works with. ${(inventory.data?.diagnostics || []).length > 0 && html`<a href="#/inventory">It has errors.</a>`}</span><${OrderButton} quiet order=${reloadInventory()}>Reload…<//></div>`}
+    ${loud.map((text) => html`<a class="line" key=${text} href=${link(["runs", (/^run (\S+):/.exec(text) || ["", ""])[1]])}><${State} state="overridden" tone="warn" /><span class="what">${text}</span></a>`)}
+    ${shut.map((text) => html`<div class="line" key=${text}><${State} state="access" tone="warn" /><span class="what">${text}</span></div>`)}
     ${to_approve.map((/** @type {any} */ run) => html`<a class="line" key=${run.id} href=${link(["runs", run.id])}><${State} state=${run.state} tone="held" /><span class="what"><b>${aboutRun(run)}</b> asked for by ${run.asked_by?.principal}${run.state === "paused" && run.text ? html`<span class="dim">: ${run.text}</span>` : ""}</span><span class="since"><${Age} at=${run.asked_at} /></span></a>`)}
     ${kept.slice(0, kShown).map((/** @type {any} */ each) => html`<div class="line" key=${"q" + each.node}><${State} state="quarantined" /><span class="what"><${NodeLink} name=${each.node} /> ${each.reason} <span class="dim">${each.by}</span></span><span class="since"><${Age} at=${each.since} /></span><${OrderButton} quiet order=${takeOutOfQuarantine(each.node)}>Take out…<//></div>`)}
     ${held.slice(0, kShown).map((/** @type {any} */ each) => html`<div class="line" key=${"h" + each.node}><${State} state="hold" tone="held" /><span class="what"><${NodeLink} name=${each.node} /> ${each.hold}</span><span class="since"><${Age} at=${each.seen_at} /></span><${OrderButton} quiet order=${overrideHold(each.node)}>Override…<//></div>`)}

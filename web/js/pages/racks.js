@@ -6,7 +6,7 @@ import { useResource } from "../resource.js";
 import { needNodes, nodes, nodesByRack } from "../site.js";
 import { link, route, setQuery } from "../router.js";
 import { get, seesSite } from "../api.js";
-import { number } from "../format.js";
+import { number, plural } from "../format.js";
 import { fold } from "../hostlist.js";
 import { kToneOrder, kToneWords, toneOf } from "../states.js";
 import { Age, Counts, Empty, Heading, Loaded, NodeLink, Panel, State, Terms } from "../parts/basics.js";
@@ -37,7 +37,7 @@ function Draw({ power, of }) {
 function Small({ rack, list, dim, power }) {
   return html`<section class="rack" aria-label=${`rack ${rack}`}><h2><a href=${link(["racks", rack])}>${rack || "no rack"}</a> <span class="dim">${number(list.length)}</span></h2>
     ${power && html`<${Draw} power=${power} of=${list.length} />`}
-    <ul>${fromTheTop(list).map((node) => html`<li key=${node.node}><a href=${link(["nodes", node.node])} data-tone=${toneOf(node.state)} data-dim=${dim(node) ? "" : undefined} title=${`${node.node}: ${node.state}${node.findings > 0 ? `, ${node.findings} findings` : ""}`}><i class="mark" aria-hidden="true"></i><span>${node.node}</span><small>${node.state}</small></a></li>`)}</ul></section>`;
+    <ul>${fromTheTop(list).map((node) => html`<li key=${node.node}><a href=${link(["nodes", node.node])} data-tone=${toneOf(node.state)} data-dim=${dim(node) ? "" : undefined} title=${`${node.node}: ${node.state}${node.findings > 0 ? `, ${plural(node.findings, "finding")}` : ""}`}><i class="mark" aria-hidden="true"></i><span>${node.node}</span><small>${node.state}</small></a></li>`)}</ul></section>`;
 }
 
 /** What its machines draw now, as their BMCs say, beside what the rack may draw and what all would
@@ -74,11 +74,12 @@ function Elevation({ rack }) {
   const placed = new Map(list.filter(unitOf).map((node) => [unitOf(node), node]));
   const top = Math.max(kLeastUnits, ...placed.keys());
   const mine = (group.data?.items || []).find((/** @type {any} */ each) => each.rack === rack);
-  return html`<${Heading} title=${`Rack ${rack}`}><span class="dim">${number(list.length)} nodes</span><span class="grow"></span><a class="button quiet" href=${link(["nodes"], { rack })}>As a table</a>${mine && html`<${OrderButton} quiet order=${putIntoQuarantine(mine.hostlist)}>Quarantine…<//>`}<//>
+  if (nodes.value !== null && list.length === 0) return html`<${Heading} title=${`Rack ${rack}`} /><${Empty}>No node of the inventory is in a rack ${rack}. <a href=${link(["racks"])}>All racks</a><//>`;
+  return html`<${Heading} title=${`Rack ${rack}`}><span class="dim">${plural(list.length, "node")}</span><span class="grow"></span><a class="button quiet" href=${link(["nodes"], { rack })}>As a table</a>${mine && html`<${OrderButton} quiet order=${putIntoQuarantine(mine.hostlist)}>Quarantine…<//>`}<//>
     ${nodes.value !== null && list.length === 0 ? html`<${Empty}>There is no rack “${rack}”.<//>` : html`<div class="two">
     <${Panel} title="Elevation">${placed.size > 0 ? html`<ol class="elevation" reversed>${Array.from({ length: top }, (_, i) => top - i).map((unit) => {
       const node = placed.get(unit);
-      return html`<li key=${unit} value=${unit}><span class="unit">${unit}</span>${node ? html`<a href=${link(["nodes", node.node])} data-tone=${toneOf(node.state)}><i class="mark" aria-hidden="true"></i><b>${node.node}</b><span>${node.state}</span>${node.findings > 0 && html`<small>${number(node.findings)} findings</small>`}</a>` : html`<span class="free"></span>`}</li>`;
+      return html`<li key=${unit} value=${unit}><span class="unit">${unit}</span>${node ? html`<a href=${link(["nodes", node.node])} data-tone=${toneOf(node.state)}><i class="mark" aria-hidden="true"></i><b>${node.node}</b><span>${node.state}</span>${node.findings > 0 && html`<small>${plural(node.findings, "finding")}</small>`}</a>` : html`<span class="free"></span>`}</li>`;
     })}</ol>` : html`<p class="dim">The inventory names no units for this rack.</p><ul class="elevation">${list.map((node) => html`<li key=${node.node}><a href=${link(["nodes", node.node])} data-tone=${toneOf(node.state)}><i class="mark" aria-hidden="true"></i><b>${node.node}</b><span>${node.state}</span></a></li>`)}</ul>`}<//>
     <div><${Panel} title="States"><${Loaded} resource=${group}>${mine && html`<${Counts} states=${mine.states} query=${{ rack }} />`}<//><//>
     ${list.length > 0 && seesSite() && html`<${Panel} title="Power"><${Power} rack=${rack} /><//>`}

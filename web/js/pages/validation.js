@@ -16,7 +16,7 @@ import { aboutRun, runTone } from "../parts/run_words.js";
 import { verdictTone } from "../answers.js";
 import { GateChecks } from "../parts/checks.js";
 import { Choice } from "../parts/choice.js";
-import { Group, grouped } from "./now.js";
+import { Group, grouped } from "../parts/group.js";
 
 /** @typedef {{node: string, gate: string, result: string, at?: string}} Result */
 const kMostAlarms = 200, kMostGroups = 100;

@@ -118,6 +118,6 @@ export default function Console({ name, on }) {
   const about = items.find((/** @type {any} */ each) => each.boot === chosen);
   return html`<${Loaded} resource=${boots}>${items.length === 0 ? html`<${Empty}>No boot of ${name} is recorded: muster records those that it begins itself, where the profile declares a console.<//>` : html`
     <div class="boots" role="group" aria-label="Recorded boots">${items.map((/** @type {any} */ each) => html`<a class="button quiet" key=${each.boot} aria-current=${each.boot === chosen ? "true" : undefined} href=${link(["nodes", name], { tab: "console", boot: each.boot === newest ? undefined : String(each.boot) })}>${each.boot === newest ? "Newest" : `Boot ${each.boot}`} <span class="dim">${each.why}, <${Age} at=${each.began} /></span></a>`)}</div>
-    <p class="dim">${about ? `Boot ${chosen}, ${about.why}, began ${clock(about.began)}` : `Boot ${chosen}`}. ${live ? "It is followed as it goes on. " : ""}To type into the console: <code>muster console ${name}</code></p>
-    <${Terminal} at=${at} boot=${chosen} live=${live} />`}<//>`;
+    <p class="dim">${about ? `Boot ${chosen}, ${about.why}, began ${clock(about.began)}. ` : ""}${live ? "It is followed as it goes on. " : ""}To type into the console: <code>muster console ${name}</code></p>
+    ${about ? html`<${Terminal} at=${at} boot=${chosen} live=${live} />` : html`<${Empty}>No boot ${chosen} of ${name} is recorded.<//>`}`}<//>`;
 }

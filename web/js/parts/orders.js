@@ -4,7 +4,7 @@
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { html } from "../html.js";
-import { order, Problem, refusal } from "../api.js";
+import { loggedOut, order, orderKey, Problem, refusal } from "../api.js";
 import { Trouble } from "./basics.js";
 
 /** @typedef {{label: string, name: string, value?: string, hint?: string, choices?: string[],
@@ -18,6 +18,7 @@ const asked = signal(null);
 /** @type {import("@preact/signals").Signal<{text: string, tone: string, id: number} | null>} */
 const said = signal(null);
 let said_count = 0;
+loggedOut.subscribe((out) => { if (out) asked.value = null; }); // the next one is perhaps somebody else
 
 /** @param {string} text @param {string} [tone] */
 export function say(text, tone = "ok") {
@@ -46,6 +47,7 @@ export function OrderDialog() {
   const [problem, setProblem] = useState(/** @type {Problem | null} */ (null));
   const [busy, setBusy] = useState(false);
   const [word, setWord] = useState("");
+  const sent = useRef({ text: "", key: "" });
   useLayoutEffect(() => {
     if (!wanted || !box.current) return;
     box.current.showModal();
@@ -54,7 +56,7 @@ export function OrderDialog() {
   }, [wanted]);
   if (!wanted) return null;
   // What an order leaves must be gone before the next dialog is drawn: its button said "working…".
-  const forget = () => { setProblem(null); setWord(""); setBusy(false); asked.value = null; };
+  const forget = () => { sent.current = { text: "", key: "" }; setProblem(null); setWord(""); setBusy(false); asked.value = null; };
   const close = () => { box.current?.close(); forget(); };
   const submit = async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
@@ -69,8 +71,10 @@ export function OrderDialog() {
     if (wanted.shape) body = wanted.shape(body);
     setBusy(true);
     setProblem(null);
+    const text = JSON.stringify([wanted.method, wanted.path, body]);
+    if (sent.current.text !== text) sent.current = { text, key: orderKey() };
     try {
-      const answer = await order(wanted.method || "POST", wanted.path, body);
+      const answer = await order(wanted.method || "POST", wanted.path, body, sent.current.key);
       close();
       say(wanted.done || "done");
       wanted.then?.(answer);

@@ -2,9 +2,10 @@
 // Plans for people: the same change of many nodes is one line; what it disturbs; what may be said
 // to it.
 import { html } from "../html.js";
-import { me } from "../api.js";
+import { me, seesSite } from "../api.js";
+import { useResource } from "../resource.js";
 import { go, link } from "../router.js";
-import { digest, duration, number, plural } from "../format.js";
+import { clock, digest, duration, number, plural } from "../format.js";
 import { fold } from "../hostlist.js";
 import { Empty, NodeLink, State, Terms } from "./basics.js";
 import { OrderButton } from "./orders.js";
@@ -50,13 +51,23 @@ function Domains({ domains, label }) {
         <td>${each.limit >= each.size ? html`<span class="dim">no limit</span>` : html`<${State} state=${number(each.limit)} tone=${each.taken_out + each.already_out > each.limit ? "bad" : "ok"} />`}</td></tr>`)}</tbody></table></div>`;
 }
 
+/** Windows of the pools that a plan takes nodes from. @param {import("../types.js").Disturbed | undefined} impact */
+function useWindows(impact) {
+  const pools = (impact?.domains || []).filter((each) => each.kind === "pool" && each.taken_out > 0).map((each) => each.name);
+  const windows = useResource(pools.length > 0 && seesSite() ? "/windows" : null, { live: false, every_s: 60 });
+  return (windows.data?.items || []).filter((/** @type {any} */ each) => pools.includes(each.pool));
+}
+/** @param {any} window */
+const windowWords = ({ pool, is_open, spans, problem }) => `${pool}: ${problem || (is_open ? `its window is open until ${clock(spans[0]?.closes)}` : spans[0] ? `in its window, from ${clock(spans[0].opens)}` : "its window is not open in the next 15 days")}`;
+
 /** What a plan takes from pools and racks, and how long it takes at least.
  * @param {{impact: import("../types.js").Disturbed, exceeded?: string[]}} p */
 export function Impact({ impact, exceeded = [] }) {
   const [first, rest] = [/** @type {Domain[]} */ ([]), /** @type {Domain[]} */ ([])];
+  const windows = useWindows(impact);
   for (const each of impact.domains) (first.length < kFirstDomains || each.taken_out + each.already_out > each.limit ? first : rest).push(each);
   return html`<${Terms} rows=${[["changes", html`${number(impact.actions)} on ${plural(impact.subjects, "subject")}${impact.blocked > 0 ? html`, <b>${number(impact.blocked)} blocked</b>` : ""}`],
-      ["takes at least", duration(impact.at_least_s)],
+      ["takes at least", duration(impact.at_least_s)], ["may begin", windows.map(windowWords).join("; ")],
       ["leave their pool", impact.taken_out_count > 0 && html`<span class="mono wrap">${impact.taken_out}</span> <span class="dim">${plural(impact.taken_out_count, "node")}</span>`],
       ["wiped", impact.wiped && html`<span class="mono wrap">${impact.wiped}</span>`], ["reset", impact.reset && html`<span class="mono wrap">${impact.reset}</span>`]]} />
     ${exceeded.map((line) => html`<div class="note" data-tone="bad" key=${line}><i class="mark" aria-hidden="true"></i><div>${line}</div></div>`)}
@@ -94,7 +105,7 @@ export const rollBack = (id) => ({
 /** What a run that waits for people waits for; somebody else's approval stands for its author's word.
  * @param {any} run @returns {{confirmation: boolean, approvals: number}} approvals: that are missing */
 export function missing(run) {
-  const counts = (run.approvals || []).filter((/** @type {any} */ each) => each.plan_hash === run.plan_hash);
+  const counts = (run.approvals || []).filter((/** @type {any} */ each) => each.plan_hash === run.plan_hash && !each.void_because);
   const others = counts.filter((/** @type {any} */ each) => !each.confirmation).length;
   const waits = run.state === "needs-approval";
   return { confirmation: waits && run.confirm && others === 0 && !counts.some((/** @type {any} */ each) => each.confirmation),
@@ -107,11 +118,14 @@ export function RunOrders({ run }) {
   const mine = run.asked_by?.principal === me.value?.principal;
   const told = html`${aboutRun(run)}, plan <span class="mono">${digest(run.plan_hash)}</span>${run.subjects ? html` on <span class="mono wrap">${run.subjects}</span>` : ""}. What it disturbs is listed on this page.`;
   const waits = ["queued", "planning", "planned", "needs-approval"].includes(run.state);
-  const lacks = missing(run);
+  const lacks = missing(run), windows = useWindows(run.is_over ? undefined : run.impact).filter((/** @type {any} */ each) => !each.is_open);
+  const opens = windows.length > 0 && html`<p>It begins in the window: ${windows.map(windowWords).join("; ")}.</p>`;
   /** @type {any[]} */
   const orders = [];
-  if (mine && lacks.confirmation) orders.push([{ title: "Run the plan", text: told, verb: "run", path: `${at}/confirm`, body, act: "Run", word: "run", done: lacks.approvals > 0 ? "it runs when others have approved it" : "it runs" }, "Run…"]);
-  if (!mine && run.state === "needs-approval") orders.push([{ title: "Approve the plan", text: told, verb: "approve", path: `${at}/approve`, body, act: "Approve", word: "approve", done: "approved" }, "Approve…"]);
+  if (mine && lacks.confirmation) orders.push([{ title: opens ? "Run the plan in its window" : "Run the plan", text: html`${told}${opens}`, verb: "run", path: `${at}/confirm`, body, act: "Run", word: "run", done: lacks.approvals > 0 ? "it runs when others have approved it" : opens ? "it runs when the window opens" : "it runs" }, opens ? "Run in window…" : "Run…"]);
+  if (!mine && run.state === "needs-approval") orders.push([{ title: "Approve the plan", text: html`${told}${opens}`, verb: "approve", path: `${at}/approve`, body, act: "Approve", word: "approve", done: "approved" }, "Approve…"]);
+  if (me.value?.role === "admin" && (lacks.approvals > 0 || (run.state === "waiting" && run.reason === "outside-window"))) orders.push([{ title: "Override", text: html`<p>${told}</p><p>It begins at once, ${lacks.approvals > 0 ? "without its approvals" : "outside its window"}. This stays on the first page until somebody else acknowledges it.</p>`, verb: "admin", path: `${at}/override`, body, act: "Override", word: "override", done: "overridden", fields: [{ label: "Why", name: "reason", hint: "kept in the audit log with your name" }] }, "Override…"]);
+  if ((run.overrides || []).some((/** @type {any} */ each) => !each.acknowledged_by && each.principal !== me.value?.principal)) orders.push([{ title: "Acknowledge the override", text: html`${run.overrides.map((/** @type {any} */ each) => html`<p key=${each.at}>${each.principal}: ${each.reason}</p>`)}`, verb: "approve", path: `${at}/acknowledge`, body: {}, act: "Acknowledge", done: "acknowledged" }, "Acknowledge override…"]);
   if (run.state === "running") orders.push([{ title: "Pause the run", text: "What is under way on a node ends first; nothing new begins.", verb: "run", path: `${at}/pause`, body: {}, act: "Pause", done: "it will pause" }, "Pause…"]);
   const halted = run.kind === "rollout" && run.reason === "rollout-halted";
   if (run.state === "paused") orders.push([{ title: "Go on with the run", text: halted ? html`<p>${run.text}</p><p>Nodes of the wave that have failed are tried again.</p>` : aboutRun(run), verb: "run", path: `${at}/resume`, body: {}, act: "Go on", done: "it goes on",

@@ -5,18 +5,19 @@ import { html } from "../html.js";
 import { get } from "../api.js";
 import { useResource } from "../resource.js";
 import { needNodes, nodes } from "../site.js";
-import { clock } from "../format.js";
+import { clock, plural } from "../format.js";
 import { lineOf, ticks } from "../chart.js";
 import { Empty, Loaded } from "./basics.js";
 
 const kPeers = 8, kWidth = 460, kHeight = 170, kLeft = 58, kRight = 8, kTop = 8, kBottom = 20;
-const kHues = 4, kMostDots = 500;
+const kHues = 4, kMostDots = 500, kMostNamed = 16;
 /** @param {any} value */
 const short = (value) => Number(Number(value).toPrecision(4)).toLocaleString("en-GB", { maximumFractionDigits: 6 });
 /** @typedef {{at: string, numbers: Record<string, number>}} Measured */
 
 /** "gpu.hbm/hbm_gb_s@3" → [check and number, unit]. @param {string} key */
 const split = (key) => /** @type {[string, string]} */ ([key.replace(/@.*$/, ""), key.includes("@") ? key.replace(/^.*@/, "") : ""]);
+const hueOf = (/** @type {number} */ i) => i % kHues + 1;
 /** @param {number[]} values */
 const median = (values) => { const sorted = [...values].sort((a, b) => a - b); return sorted.length > 0 ? sorted[sorted.length >> 1] : null; };
 
@@ -44,11 +45,14 @@ function Plot({ name, measured, peers }) {
       ${ticks(low, high, 5).map((value) => html`<g key=${value}><line class="grid" x1=${kLeft} x2=${kWidth - kRight} y1=${y(value)} y2=${y(value)} /><text x=${kLeft - 6} y=${y(value) + 4} text-anchor="end">${short(value)}</text></g>`)}
       ${days.map((at) => html`<text key=${at} x=${x(at)} y=${kHeight - 5} text-anchor="middle">${new Date(at).toISOString().slice(5, 10)}</text>`)}
       ${middle !== null && html`<line class="peers" x1=${kLeft} x2=${kWidth - kRight} y1=${y(middle)} y2=${y(middle)} />`}
-      ${units.map((key, i) => html`<g key=${key} data-hue=${i % kHues + 1} data-second=${i >= kHues ? "" : undefined}><path d=${lineOf(measured.map((each) => each.numbers[key]), xs, y)} />
+      ${units.map((key, i) => html`<g key=${key} data-hue=${hueOf(i)} data-second=${i >= kHues ? "" : undefined}><path d=${lineOf(measured.map((each) => each.numbers[key]), xs, y)} />
         ${dots && measured.map((each, at) => Number.isFinite(each.numbers[key]) && html`<circle key=${at} cx=${xs[at].toFixed(1)} cy=${y(each.numbers[key]).toFixed(1)} r="2.5"><title>${`${split(key)[1] || name}: ${short(each.numbers[key])}, ${clock(each.at)}`}</title></circle>`)}</g>`)}</svg>`;
   }, [measured, peers, name]);
   const told = last.map(([unit, value]) => (unit ? `${unit}: ${short(value)}` : short(value))).join(", ");
-  return html`<figure class="plot"><figcaption><b class="mono">${name}</b><span class="dim">${told.length > 90 ? `${last.length} values` : told}${middle !== null ? ` · median of peers ${short(middle)}` : ""}</span></figcaption>
+  const named = last.length > 1 && last.length <= kMostNamed; // each device's line by its colour, the second four dashed
+  return html`<figure class="plot"><figcaption><b class="mono">${name}</b><span class="dim">${named ? "" : last.length > 1 ? `${last.length} values` : told}</span>
+    ${named && html`<ul class="lines">${last.map(([unit, value]) => html`<li key=${unit} data-hue=${hueOf(units.findIndex((key) => split(key)[1] === unit))} data-second=${units.findIndex((key) => split(key)[1] === unit) >= kHues ? "" : undefined}>${unit} <b>${short(value)}</b></li>`)}</ul>`}
+    ${middle !== null && html`<span class="middle">median of peers ${short(middle)}</span>`}</figcaption>
     <div role="img" aria-label=${`${name}: last ${told}${middle !== null ? `, median of peers ${short(middle)}` : ""}`}>${drawing}</div></figure>`;
 }
 
@@ -68,6 +72,6 @@ export function Measurements({ node, check }) {
   const measured = useMemo(() => [...(own.data?.items || [])].sort((a, b) => (a.at < b.at ? -1 : 1)), [own.data]);
   const series = [...new Set(measured.flatMap((each) => Object.keys(each.numbers || {}).map((key) => split(key)[0])))].filter((name) => !check || name.startsWith(`${check}/`)).sort();
   return html`<${Loaded} resource=${own}>${series.length === 0 ? html`<${Empty}>Nothing of this was measured here in the last 90 days.<//>` : html`
-    <p class="dim">${measured.length} measurements, the last at ${clock(measured[measured.length - 1].at)}; ${names.length > 0 ? `dashed: the median of ${names.length} other nodes of rack ${node.rack}` : "no other node of its profile in its rack"}</p>
+    <p class="dim">${measured.length} measurements, the last at ${clock(measured[measured.length - 1].at)}; ${names.length > 0 ? `the broad grey line: the median of ${plural(names.length, "other node")} of rack ${node.rack}` : "no other node of its profile in its rack"}</p>
     <div class="plots">${series.map((name) => html`<${Plot} key=${name} name=${name} measured=${measured} peers=${peers} />`)}</div>`}<//>`;
 }
