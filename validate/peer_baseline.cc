@@ -2,6 +2,7 @@
 #include "validate/peer_baseline.h"
 
 #include "validate/checks/burn_floors.h"
+#include "validate/history/distribution.h"
 #include "validate/history/fingerprint.h"
 #include "validate/history/statistics.h"
 
@@ -97,6 +98,9 @@ std::map<std::string, Baseline> peerBaselinesFrom(const std::vector<lifecycle::M
     std::vector<double> values;
     for (auto& [node, newest] : nodes)
       if (!newest.values.empty()) values.push_back(medianOf(newest.values));
+    // A median of a fleet of which half is slow would let the slow half pass.
+    if (const auto two = history::populationsOf(values))
+      std::erase_if(values, [&two](double value) { return two->isLow(value); });
     if (const auto baseline = baselineFrom(std::move(values))) baselines.emplace(metric, *baseline);
   }
   return baselines;

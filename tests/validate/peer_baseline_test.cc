@@ -91,6 +91,22 @@ TEST_F(UnknownGpus, whoIsFarBelowItsPeersFails) {
   EXPECT_FALSE(context_.found[0].what_to_do.empty());
 }
 
+/// The slow half of a fleet is no yardstick.
+TEST_F(UnknownGpus, whereHalfOfThePeersAreSlowTheOthersCount) {
+  for (int i = 0; i < 10; ++i)
+    history_.push_back({clock_.now(),
+                        NodeName("slow" + std::to_string(i)),
+                        "gate.burn-in",
+                        "p, NVIDIA X9",
+                        "",
+                        {{"gpu.burn/gemm_bf16_gflops@gpu0", 450'000.0 + 100 * i}}});
+  others(9, 900'000);
+  measured(450'000);
+  EXPECT_FALSE(act("gate.burn-in"));
+  measured(890'000);
+  EXPECT_TRUE(act("gate.burn-in"));
+}
+
 TEST_F(UnknownGpus, withFewPeersNothingEvaluatesAndThatIsSaid) {
   others(7, 900'000);
   history_.push_back(
