@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kSmiSeconds = 60;
 constexpr std::string_view kGpuLine = "GPU ", kLinkLine = "C2C Link ", kUnit = " GB/s";
+constexpr std::size_t kShownBytes = 200;
 constexpr std::string_view kFirmware = "\nBIOS Version: ";
 constexpr std::string_view kSwitches = "proc/driver/nvidia-nvswitch/devices";
 
@@ -23,6 +24,7 @@ struct C2cGpu {
   std::string name;                   ///< "GPU 0: NVIDIA GH200 480GB (UUID: …)"
   std::vector<std::string> inactive;  ///< links, as they are shown
   std::vector<double> rates;          ///< GB/s of the others
+  std::set<std::string> links;        ///< "C2C Link 0"
 };
 
 std::string_view trimmed(std::string_view line) {
@@ -39,10 +41,17 @@ Result<std::vector<C2cGpu>> parseC2c(std::string_view text) {
     const auto line = trimmed(text.substr(0, end));
     text.remove_prefix(end == text.npos ? text.size() : end + 1);
     if (line.empty()) continue;
+    const auto twice = [line] {
+      return fail(ErrorCode::Corrupt,
+                  fmt::format("nvidia-smi c2c shows twice: {}", line.substr(0, kShownBytes)));
+    };
     if (line.starts_with(kGpuLine)) {
-      gpus.push_back({std::string(line), {}, {}});
+      if (std::ranges::any_of(gpus, [line](const auto& gpu) { return gpu.name == line; }))
+        return twice();
+      gpus.push_back({std::string(line), {}, {}, {}});
     } else if (line.starts_with(kLinkLine) && !gpus.empty()) {
       const auto colon = line.find(": ");
+      if (!gpus.back().links.insert(std::string(line.substr(0, colon))).second) return twice();
       const auto value = colon == line.npos ? std::string_view() : line.substr(colon + 2);
       const auto rate = value.ends_with(kUnit)
                             ? numberIn(value.substr(0, value.size() - kUnit.size()))
@@ -52,7 +61,8 @@ Result<std::vector<C2cGpu>> parseC2c(std::string_view text) {
       else
         gpus.back().inactive.emplace_back(line);
     } else {
-      return fail(ErrorCode::Corrupt, "nvidia-smi c2c said: " + std::string(line.substr(0, 200)));
+      return fail(ErrorCode::Corrupt,
+                  "nvidia-smi c2c said: " + std::string(line.substr(0, kShownBytes)));
     }
   }
   return gpus;

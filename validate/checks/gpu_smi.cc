@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <set>
 
 namespace muster::validate {
 namespace {
@@ -26,6 +27,8 @@ constexpr double kMaxCorrected = 1000;   ///< errors since the driver was loaded
 constexpr double kMaxMemoryC = 95;       ///< where the GPU names no limit of its own
 constexpr double kMemoryMarginC = 5;     ///< below its own limit, where it slows down
 
+constexpr std::string_view kPciPlace = "pci/pci_bus_id";
+
 struct Gpu {
   std::string name;  ///< "GPU 3 (00000000:AB:00.0, serial 165…)"
   const XmlElement* xml;
@@ -35,6 +38,18 @@ struct Look {
   XmlElement root;
   std::vector<Gpu> gpus;
 };
+
+/// The first that two of them have in common; "": each has its own.
+std::string shownTwice(const std::vector<Gpu>& gpus, std::string_view path) {
+  std::set<std::string_view> seen;
+  for (const auto& gpu : gpus) {
+    const auto own = path == kPciPlace && !gpu.xml->id.empty() ? std::string_view(gpu.xml->id)
+                                                               : gpu.xml->textAt(path);
+    if (!own.empty() && own != "N/A" && !seen.insert(own).second)
+      return fmt::format("the GPU {}", own);
+  }
+  return {};
+}
 
 Result<Look> look(const nlohmann::json& params, const Host& host) {
   TRY(done, runProgram(host, "nvidia-smi", {"-q", "-x"}, kSmiSeconds));
@@ -47,6 +62,9 @@ Result<Look> look(const nlohmann::json& params, const Host& host) {
         {fmt::format("GPU {} ({}{}{})", out.gpus.size(), gpu->id,
                      gpu->textAt("serial").empty() ? "" : ", serial ", gpu->textAt("serial")),
          gpu});
+  for (const std::string_view identity : {std::string_view("uuid"), kPciPlace})
+    if (const auto twice = shownTwice(out.gpus, identity); !twice.empty())
+      return fail(ErrorCode::Corrupt, fmt::format("nvidia-smi shows {} twice", twice));
   const auto expected = params.value("gpus", out.gpus.size());
   if (out.gpus.empty() || out.gpus.size() != expected)
     return fail(ErrorCode::NotFound,
@@ -60,9 +78,13 @@ Result<Look> look(const nlohmann::json& params, const Host& host) {
   return out;
 }
 
-/// "45 C", "512 MiB", "12": the number; none for "N/A" and everything else.
-std::optional<double> quantity(std::string_view text) {
-  return numberIn(text.substr(0, text.find(' ')));
+/// "45 C", "512 MiB", "12": the number in its unit; none for "N/A", another unit, less than
+/// nothing, and everything else.
+std::optional<double> quantity(std::string_view text, std::string_view unit = "") {
+  const auto end = std::min(text.find(' '), text.size());
+  if (text.substr(std::min(end + 1, text.size())) != unit) return std::nullopt;
+  const auto number = numberIn(text.substr(0, end));
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 /// One GPU after the other; each finding names its GPU.
@@ -122,7 +144,7 @@ Verdict checkGpuProcesses(const nlohmann::json& params, const Host& host) {
   const auto allowed = "," + params.value("allow", std::string()) + ",";
   const double most = params.value("max_used_mib", kIdleMemoryMib);
   return eachGpu(
-      params, host, "no process, no memory in use",
+      params, host, fmt::format("no process, at most {} MiB in use without one", most),
       [&](const Gpu& gpu, std::vector<std::string>& wrong, Verdict& verdict) {
         const auto* processes = gpu.xml->find("processes");
         if (!processes || (!processes->text.empty() && processes->text != "None"))
@@ -130,7 +152,7 @@ Verdict checkGpuProcesses(const nlohmann::json& params, const Host& host) {
         if (!processes) return;
         for (const auto* each : processes->all("process_info")) {
           const auto path = each->textAt("process_name");
-          const auto program = path.substr(0, path.find(' '));
+          const auto program = path.substr(0, path.find(path.starts_with('[') ? '\n' : ' '));
           const auto name =
               program.substr(program.rfind('/') == program.npos ? 0 : program.rfind('/') + 1);
           if (!name.empty() && allowed.find(fmt::format(",{},", name)) != std::string::npos)
@@ -139,7 +161,7 @@ Verdict checkGpuProcesses(const nlohmann::json& params, const Host& host) {
                                       shown(name).substr(0, 60), shown(each->textAt("type")),
                                       shown(each->textAt("used_memory"))));
         }
-        const auto used = quantity(gpu.xml->textAt("fb_memory_usage/used"));
+        const auto used = quantity(gpu.xml->textAt("fb_memory_usage/used"), "MiB");
         if (!used) {
           wrong.push_back("how much memory is in use is not shown");
           return;
@@ -155,7 +177,9 @@ Verdict checkGpuProcesses(const nlohmann::json& params, const Host& host) {
 Verdict checkGpuSramEcc(const nlohmann::json& params, const Host& host) {
   const double most = params.value("max_corrected", kMaxCorrected);
   return eachGpu(
-      params, host, "SRAM without uncorrected errors, nothing to repair",
+      params, host,
+      "SRAM without uncorrected errors since the driver was loaded, no threshold exceeded, no "
+      "repair and no reset asked for",
       [&](const Gpu& gpu, std::vector<std::string>& wrong, Verdict& verdict) {
         // Before Ampere there is one number, and no threshold.
         const bool combined = gpu.xml->find("ecc_errors/volatile/sram_uncorrectable") != nullptr;
@@ -183,6 +207,13 @@ Verdict checkGpuSramEcc(const nlohmann::json& params, const Host& host) {
           if (const auto* state = gpu.xml->find(path);
               state && state->text != "No" && state->text != "N/A")
             wrong.push_back(fmt::format("{} is {}", state->name, shown(state->text)));
+        // Drivers before the recovery action say it in these two, or in one of them.
+        for (const char* path :
+             {"gpu_reset_status/reset_required", "gpu_reset_status/drain_and_reset_recommended",
+              "remapped_rows/remapped_row_pending"})
+          if (const auto* state = gpu.xml->find(path);
+              state && state->text != "No" && state->text != "N/A")
+            wrong.push_back(fmt::format("{} is {}", state->name, shown(state->text)));
         if (const auto* action = gpu.xml->find("gpu_recovery_action");
             action && action->text != "None" && action->text != "N/A")
           wrong.push_back("its driver asks for: " + shown(action->text));
@@ -194,12 +225,12 @@ Verdict checkGpuMemoryTemperature(const nlohmann::json& params, const Host& host
       params, host, "memory cool enough",
       [&](const Gpu& gpu, std::vector<std::string>& wrong, Verdict& verdict) {
         const auto at = gpu.xml->textAt("temperature/memory_temp");
-        const auto celsius = quantity(at);
+        const auto celsius = quantity(at, "C");
         if (!celsius) {
           wrong.push_back("the memory's temperature is " + shown(at));
           return;
         }
-        const auto own = quantity(gpu.xml->textAt("temperature/gpu_temp_max_mem_threshold"));
+        const auto own = quantity(gpu.xml->textAt("temperature/gpu_temp_max_mem_threshold"), "C");
         const double most =
             params.value("max_c", own ? *own - kMemoryMarginC : kMaxMemoryC - kMemoryMarginC);
         verdict.values["memory_c"] = std::max(verdict.values["memory_c"], *celsius);

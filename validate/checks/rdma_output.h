@@ -15,10 +15,19 @@ struct WriteBandwidth {
   double peak_gbits = 0, average_gbits = 0;
 };
 
-/// The row of `message_bytes` in the table of ib_write_bw --report_gbits.
-/// Errors: Corrupt when there is no such table, no such row, or a value is not a finite positive
-/// number
-Result<WriteBandwidth> parseWriteBandwidth(std::string_view output, int message_bytes);
+/// What ib_write_bw was asked for.
+struct WriteTest {
+  int message_bytes = 0;
+  long iterations = 0;
+  std::string_view device;  ///< "mlx5_0"
+};
+/// The only row of the table of ib_write_bw --report_gbits, its columns found by the table's own
+/// heading.
+/// Errors: Corrupt when there is no such table or more than one, another unit, another test,
+/// device, size or number of iterations, an error of a completion anywhere, or a value that is none
+/// or contradicts another. A peak of 0 was not measured
+/// Source: perftest's perftest_resources.c (RESULT_FMT_G, print_report_bw)
+Result<WriteBandwidth> parseWriteBandwidth(std::string_view output, const WriteTest& asked);
 
 /// One way, as perftest reports it: half of the round trip. Microseconds.
 struct WriteLatency {

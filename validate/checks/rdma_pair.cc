@@ -85,7 +85,7 @@ Verdict broke(const Error& error) {
 Verdict evaluate(const Attempt& attempt, const io::ProcessExit& done) {
   const auto& p = attempt.params;
   Verdict verdict;
-  const auto rate = parseWriteBandwidth(done.out, p.message_bytes);
+  const auto rate = parseWriteBandwidth(done.out, {p.message_bytes, p.iterations, p.device});
   if (done.code != 0)
     verdict = attempt.ended("ib_write_bw", done);
   else if (!rate)

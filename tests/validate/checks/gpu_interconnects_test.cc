@@ -60,6 +60,9 @@ TEST_F(GpuInterconnects, anotherAnswerIsNoPass) {
                            "NVIDIA-SMI has failed because it couldn't communicate\n"})
     EXPECT_EQ(c2c(text).status, CheckStatus::NoData) << text;
   EXPECT_EQ(c2c(gh200(0), {{"gpus", 2}}).status, CheckStatus::NoData) << "one of two";
+  EXPECT_EQ(c2c(gh200(0) + gh200(0), {{"gpus", 2}}).status, CheckStatus::NoData) << "one, twice";
+  EXPECT_EQ(c2c(gh200(0) + "    C2C Link 0: 44.712 GB/s\n").status, CheckStatus::NoData)
+      << "a link, twice";
   EXPECT_EQ(c2c(gh200(0), nlohmann::json::object(), 15).status, CheckStatus::NoData);
 }
 

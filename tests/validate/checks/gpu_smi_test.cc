@@ -131,6 +131,46 @@ TEST_F(GpuSmi, withoutAnAnswerThereIsNoPass) {
   }
 }
 
+/// Eight elements of which one is there twice are seven GPUs.
+TEST_F(GpuSmi, aGpuThatIsShownTwiceIsNoSecondOne) {
+  for (const char* id : kIds) {
+    answers("00000000:02:00.0", "00000000:01:00.0");
+    const auto verdict = check(id, {{"gpus", 2}});
+    EXPECT_EQ(verdict.status, CheckStatus::NoData) << id << verdict.text;
+    EXPECT_THAT(verdict.text, HasSubstr("shows the GPU 00000000:01:00.0 twice"));
+  }
+}
+
+/// Drivers before gpu_recovery_action ask for a reset so.
+TEST_F(GpuSmi, aResetThatTheDriverAsksForIsNoPass) {
+  const std::string none = "<gpu_recovery_action>None</gpu_recovery_action>";
+  failsWith("gpu.sram-ecc", none,
+            "<gpu_reset_status><reset_required>Yes</reset_required></gpu_reset_status>",
+            "reset_required is Yes");
+  failsWith("gpu.sram-ecc", none,
+            "<gpu_reset_status><reset_required>No</reset_required><drain_and_reset_recommended>Yes"
+            "</drain_and_reset_recommended></gpu_reset_status>",
+            "drain_and_reset_recommended is Yes");
+  failsWith("gpu.sram-ecc", none,
+            "<remapped_rows><remapped_row_pending>Yes</remapped_row_pending></remapped_rows>",
+            "remapped_row_pending is Yes");
+  answers(none,
+          "<gpu_reset_status><reset_required>No</reset_required><drain_and_reset_recommended>N/A"
+          "</drain_and_reset_recommended></gpu_reset_status>");
+  EXPECT_EQ(check("gpu.sram-ecc").status, CheckStatus::Pass) << check("gpu.sram-ecc").text;
+}
+
+TEST_F(GpuSmi, aCountInAnotherUnitOrBelowZeroIsNoNumber) {
+  failsWith("gpu.sram-ecc", "<sram_uncorrectable_parity>0", "<sram_uncorrectable_parity>-1",
+            "uncorrected SRAM errors (parity) are -1");
+  failsWith("gpu.processes", "<used>1 MiB", "<used>2 GiB",
+            "how much memory is in use is not shown");
+  failsWith("gpu.memory-temperature", "<memory_temp>41 C", "<memory_temp>41 F",
+            "the memory's temperature is 41 F");
+  answers("<used>1 MiB", "<used>2000 MiB");
+  EXPECT_THAT(check("gpu.processes").text, HasSubstr("at most 2048 MiB in use without one"));
+}
+
 TEST_F(GpuSmi, modesAreAsTheyMustBe) {
   failsWith("gpu.settings", "<persistence_mode>Enabled", "<persistence_mode>Disabled",
             "persistence mode is Disabled");
