@@ -7,6 +7,7 @@
 #include "inventory/model/gates.h"
 #include "inventory/model/pools.h"
 #include "validate/bmc_gate.h"
+#include "validate/checks/check_params.h"
 #include "validate/checks/check_row.h"
 #include "validate/collective/nccl_tests.h"
 #include "validate/gates.h"
@@ -18,7 +19,7 @@ namespace {
 
 using inventory::Gate;
 
-constexpr std::string_view kWord = ":word", kAnyName = "*";
+constexpr std::string_view kAnyName = "*";
 
 /// Checks that no agent runs: between two nodes, and by the BMC.
 struct OtherCheck {
@@ -34,43 +35,18 @@ const OtherCheck* otherCheck(std::string_view id) {
   return found == std::end(kOthers) ? nullptr : found;
 }
 
-struct Param {
-  std::string_view name;
-  bool word = false;  ///< else a number, zero or more
-};
-
-std::vector<Param> paramsOf(std::string_view check) {
+std::vector<CheckParam> paramsOfCheck(std::string_view check) {
   const auto* row = findCheck(check);
   const auto* other = otherCheck(check);
-  std::string_view takes = row ? row->takes : other ? other->takes : "";
-  std::vector<Param> out;
-  while (!takes.empty()) {
-    const auto end = std::min(takes.find(' '), takes.size());
-    auto name = takes.substr(0, end);
-    const bool word = name.ends_with(kWord);
-    if (word) name.remove_suffix(kWord.size());
-    out.push_back({name, word});
-    takes.remove_prefix(std::min(end + 1, takes.size()));
-  }
-  return out;
-}
-
-const Param* find(const std::vector<Param>& params, std::string_view name) {
-  const auto found = std::find_if(params.begin(), params.end(), [name](const auto& each) {
-    return each.name == name || each.name == kAnyName;
-  });
-  return found == params.end() ? nullptr : &*found;
+  return paramsOf(row ? row->takes : other ? other->takes : "");
 }
 
 std::optional<nlohmann::json> numberOf(const std::string& text) {
   auto number = jsonOrNone(text, kKeptJson);
-  return number.is_number() && number.get<double>() >= 0 ? std::optional(std::move(number))
-                                                         : std::nullopt;
+  return number.is_number() ? std::optional(std::move(number)) : std::nullopt;
 }
 
-struct Refusal {
-  std::string why, way_out;
-};
+using Refusal = ParamRefusal;
 
 constexpr std::string_view kLevel = "level";  ///< of gpu.dcgm
 
@@ -139,17 +115,14 @@ std::optional<Refusal> whyNotAsked(const Gate& gate, std::string_view check) {
 
 std::optional<Refusal> whyNotSet(std::string_view check, const std::string& name,
                                  const std::string& value) {
-  const auto params = paramsOf(check);
-  const auto* known = find(params, name);
+  const auto params = paramsOfCheck(check);
+  const auto* known = findParam(params, name);
   if (!known)
     return Refusal{
         fmt::format("it has no parameter {}", name),
         params.empty() ? "remove it: the check takes none" : "it takes " + paramNames(check)};
-  if (!known->word && !numberOf(value))
-    return Refusal{fmt::format("{} is \"{}\"", name, value), "write a number, zero or more"};
-  if (name == kLevel && value != "1" && value != "2" && value != "3" && value != "4")
-    return Refusal{fmt::format("{} is {}", name, value), "dcgmi has the levels 1, 2, 3 and 4"};
-  if (known->word && value.find_first_not_of(" ,") == std::string::npos)
+  if (!known->word) return whyNotNumber(name, numberOf(value).value_or(nlohmann::json(value)));
+  if (value.find_first_not_of(" ,") == std::string::npos)
     return Refusal{fmt::format("{} names nothing: \"{}\"", name, value),
                    "name something, or leave it out"};
   return std::nullopt;
@@ -159,7 +132,7 @@ std::optional<Refusal> whyNotSet(std::string_view check, const std::string& name
 
 std::string paramNames(std::string_view check) {
   std::string out;
-  for (const auto& param : paramsOf(check))
+  for (const auto& param : paramsOfCheck(check))
     out += fmt::format("{}{}", out.empty() ? "" : ", ",
                        param.name == kAnyName ? "the settings' names" : param.name);
   return out;
@@ -200,9 +173,9 @@ void setOwnParams(const Gate& gate, std::string_view check, nlohmann::json& para
   if (own == gate.checks.end()) return;
   if (own->second.contains("mebibytes"))
     params.erase("percent_of_available");  // two words for one thing: the gate's counts
-  const auto known = paramsOf(check);
+  const auto known = paramsOfCheck(check);
   for (const auto& [name, value] : own->second) {
-    const auto* param = find(known, name);
+    const auto* param = findParam(known, name);
     auto number = param && !param->word ? numberOf(value) : std::nullopt;
     params[name] = number ? std::move(*number) : nlohmann::json(value);
   }

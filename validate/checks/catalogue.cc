@@ -3,8 +3,12 @@
 
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "base/json_problem.h"
 #include "inventory/model/gates.h"
+#include "validate/checks/check_params.h"
 #include "validate/checks/check_row.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -112,10 +116,13 @@ const CatalogueRow* findCheck(std::string_view id) {
 
 Verdict runCheck(const CatalogueRow& row, const nlohmann::json& params, const Host& host) {
   if (!params.is_object()) return checkError("the parameters are not a JSON object");
+  if (const auto wrong = wrongParams(row, params); !wrong.empty()) return checkError(wrong);
   try {
     return row.run(params, host);
-  } catch (const std::exception&
-               error) {  // a parameter of the wrong type, no memory: the check has not passed
+  } catch (const nlohmann::json::exception& error) {  // what a tool printed has another shape
+    return checkError(fmt::format("{}: what it read is of another shape than is known: {}", row.id,
+                                  jsonProblem(error)));
+  } catch (const std::exception& error) {  // no memory: the check has not passed
     return checkError(error.what());
   }
 }

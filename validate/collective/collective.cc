@@ -3,6 +3,7 @@
 
 #include "base/io/crypto.h"
 #include "base/json_input.h"
+#include "base/json_problem.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,7 @@
 #include <map>
 #include <set>
 #include <thread>
+#include <utility>
 
 namespace muster::collective {
 namespace {
@@ -277,37 +279,100 @@ json toJson(const Job& job) {
           {"limit_seconds", job.limit.count()}};
 }
 
+namespace {
+
+/// Reads a job's fields, and keeps what is wrong with them, by name.
+class JobFields {
+ public:
+  explicit JobFields(const json& from) : from_(from) {}
+
+  void text(const char* name, std::string& into, bool wanted = false) {
+    if (const auto* value = find(name, wanted); value && !value->is_string())
+      another(name, "text");
+    else if (value)
+      into = value->get<std::string>();
+  }
+  /// Whole, and within what `Number` holds: a number that is rounded or cut off is another one.
+  template <class Number>
+  void whole(const char* name, Number& into, bool wanted = false) {
+    const auto* value = find(name, wanted);
+    if (!value) return;
+    if (value->is_number_unsigned() && std::in_range<Number>(value->get<std::uint64_t>()))
+      into = static_cast<Number>(value->get<std::uint64_t>());
+    else if (value->is_number_integer() && !value->is_number_unsigned() &&
+             std::in_range<Number>(value->get<std::int64_t>()))
+      into = static_cast<Number>(value->get<std::int64_t>());
+    else
+      another(name, "a whole number in range");
+  }
+  void number(const char* name, double& into) {
+    if (const auto* value = find(name, false); value && !value->is_number())
+      another(name, "a number");
+    else if (value)
+      into = value->get<double>();
+  }
+  std::vector<std::string> texts(const char* name) {
+    std::vector<std::string> out;
+    const auto* value = find(name, true);
+    if (!value) return out;
+    if (!value->is_array() ||
+        !std::ranges::all_of(*value, [](const auto& each) { return each.is_string(); }))
+      another(name, "a list of texts");
+    else
+      out = value->get<std::vector<std::string>>();
+    return out;
+  }
+  const std::string& wrong() const { return wrong_; }
+
+ private:
+  const json* find(const char* name, bool wanted) {
+    const auto found = from_.find(name);
+    if (found != from_.end()) return &*found;
+    if (wanted) add(fmt::format("{} is missing", name));
+    return nullptr;
+  }
+  void another(const char* name, std::string_view kind) {
+    add(fmt::format("{} must be {}", name, kind));
+  }
+  void add(const std::string& text) { wrong_ += (wrong_.empty() ? "" : "; ") + text; }
+
+  const json& from_;
+  std::string wrong_;
+};
+
+}  // namespace
+
 Result<Job> parseJob(std::string_view text) {
   Job job;
   const auto parsed = parseJson(text, kOrderJson);
   if (!parsed || !parsed->is_object())
     return fail(ErrorCode::InvalidInput, "this is not a job: one JSON object is wanted");
-  const auto& from = *parsed;
   // A floor whose name is mistyped would be none.
   const auto known = toJson(Job{});
-  for (const auto& [key, value] : from.items())
+  for (const auto& [key, value] : parsed->items())
     if (!known.contains(key))
       return fail(ErrorCode::InvalidInput, fmt::format("this is not a job: it has no {}", key));
-  try {
-    job.group = from.at("group").get<std::string>(),
-    job.meeting = from.at("meeting").get<std::string>();
-    job.ranks = from.at("ranks").get<int>(), job.first_rank = from.at("first_rank").get<int>(),
-    job.local_ranks = from.at("local_ranks").get<int>();
-    for (const auto& name : from.at("operations")) {
-      TRY(operation, parseOperation(name.get<std::string>()));
-      job.operations.push_back(operation);
-    }
-    TRY(transport, parseTransport(from.value("transport", std::string(toString(job.transport)))));
-    job.transport = transport;
-    job.min_bytes = from.value("min_bytes", job.min_bytes),
-    job.max_bytes = from.value("max_bytes", job.max_bytes);
-    job.iterations = from.value("iterations", job.iterations),
-    job.seed = from.value("seed", job.seed), job.hcas = from.value("hcas", job.hcas);
-    job.min_busbw_gbytes_per_s = from.value("min_busbw_gbytes_per_s", 0.0);
-    job.limit = std::chrono::seconds(from.value("limit_seconds", job.limit.count()));
-  } catch (const json::exception& error) {
-    return fail(ErrorCode::InvalidInput, fmt::format("this is not a job: {}", error.what()));
+  JobFields fields(*parsed);
+  std::string transport(toString(job.transport));
+  auto limit_seconds = job.limit.count();
+  fields.text("group", job.group, true), fields.text("meeting", job.meeting, true);
+  fields.whole("ranks", job.ranks, true), fields.whole("first_rank", job.first_rank, true);
+  fields.whole("local_ranks", job.local_ranks, true);
+  const auto operations = fields.texts("operations");
+  fields.text("transport", transport), fields.text("hcas", job.hcas);
+  fields.whole("min_bytes", job.min_bytes), fields.whole("max_bytes", job.max_bytes);
+  fields.whole("iterations", job.iterations), fields.whole("seed", job.seed);
+  fields.number("min_busbw_gbytes_per_s", job.min_busbw_gbytes_per_s);
+  fields.whole("limit_seconds", limit_seconds);
+  if (!fields.wrong().empty())
+    return fail(ErrorCode::InvalidInput, "this is not a job: " + fields.wrong());
+  for (const auto& name : operations) {
+    TRY(operation, parseOperation(name));
+    job.operations.push_back(operation);
   }
+  TRY(chosen, parseTransport(transport));
+  job.transport = chosen;
+  job.limit = std::chrono::seconds(limit_seconds);
   TRY_OK(evaluate(job));
   return job;
 }
@@ -441,7 +506,8 @@ Result<JobReport> parseReport(std::string_view text, const Job& job) {
     if (!claims && report.findings.empty())
       report.findings.emplace_back("it has not passed and gives no reason");
   } catch (const json::exception& error) {
-    return fail(ErrorCode::Corrupt, fmt::format("the report cannot be read: {}", error.what()));
+    return fail(ErrorCode::Corrupt,
+                fmt::format("the report cannot be read: {}", jsonProblem(error)));
   }
   report.passed = report.findings.empty();
   return report;

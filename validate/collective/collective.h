@@ -51,7 +51,8 @@ struct Job {
   int iterations = 20;
   std::uint64_t seed = 1;
   std::string hcas;                   ///< NCCL_IB_HCA: "=mlx5_0" for one rail; empty: NCCL's choice
-  double min_busbw_gbytes_per_s = 0;  ///< of the largest message of every collective operation
+  double min_busbw_gbytes_per_s = 0;  ///< of the largest message of every collective operation;
+                                      ///< each node's report is evaluated by its own job's
   std::chrono::seconds limit{300};
 };
 nlohmann::json toJson(const Job& job);

@@ -4,6 +4,7 @@
 #include "base/json_input.h"
 #include "base/json_members.h"
 #include "base/json_output.h"
+#include "base/json_problem.h"
 #include "validate/collective/dcgm_text.h"
 
 #include <fmt/ranges.h>
@@ -285,7 +286,7 @@ Result<DcgmReport> parseDcgmDiag(std::string_view text) {
     return readJson(root);
   } catch (const json::exception& error) {
     return fail(ErrorCode::Corrupt,
-                fmt::format("the diagnostic's JSON has another shape: {}", error.what()));
+                fmt::format("the diagnostic's JSON has another shape: {}", jsonProblem(error)));
   }
 }
 

@@ -4,6 +4,7 @@
 #include "base/json_input.h"
 #include "base/json_members.h"
 #include "base/json_output.h"
+#include "base/json_problem.h"
 #include "validate/collective/nccl_tests_text.h"
 
 #include <fmt/format.h>
@@ -186,7 +187,7 @@ Result<NcclTest> parseNcclTests(std::string_view output, std::string_view progra
   try {
     return readJson(root, program);
   } catch (const json::exception& error) {
-    return corrupt(std::string("its JSON has another shape: ") + error.what());
+    return corrupt(std::string("its JSON has another shape: ") + jsonProblem(error));
   }
 }
 

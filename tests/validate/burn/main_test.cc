@@ -6,6 +6,8 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
+
 namespace muster::burn {
 namespace {
 
@@ -18,6 +20,7 @@ constexpr int kNotPassed = 1, kWrongWords = 2, kUnwritten = 4;
 io::ProcessExit burnBy(const std::string& script) {
   io::Command command{"/bin/sh",
                       {"-c", script, "sh", (test::binFolder() / "muster-burn").string()}};
+  command.timeout = std::chrono::minutes(4);  // a self-test on a machine that does much else
   auto ended = io::runBlocking(command);
   return ended ? std::move(*ended) : io::ProcessExit{-1, "", ended.error().str()};
 }

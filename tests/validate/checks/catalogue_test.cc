@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks: the engines see injected faults, and whatever cannot be known has not passed.
 #include "base/io/crypto.h"
+#include "validate/checks/check_params.h"
 #include "validate/checks/check_row.h"
 #include "validate/checks/rdma_devices.h"
 #include "validate/gates.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -12,6 +14,8 @@
 namespace muster::validate {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
 using wire::CheckStatus;
 
 wire::CheckResult run(std::string id, std::string params,
@@ -28,6 +32,47 @@ TEST(Checks, parametersThatAreNoObjectAreAnError) {
 TEST(Checks, aParameterOfTheWrongTypeIsAnError) {
   EXPECT_EQ(run("host.gemm", R"({"n":"many"})").status, CheckStatus::Error);
 }
+/// Whoever reads it knows the gate, not the library that parses JSON.
+TEST(Checks, aWrongParameterIsNamedInWordsOfOurs) {
+  const auto textOf = [](const char* id, const char* params) {
+    const auto result = run(id, params);
+    EXPECT_EQ(result.status, CheckStatus::Error) << id << params << result.text;
+    EXPECT_THAT(result.text, Not(HasSubstr("exception"))) << id << params;
+    return result.text;
+  };
+  EXPECT_EQ(textOf("host.gemm", R"({"n":"many"})"),
+            R"(n is "many", and it must be a number, zero or more)");
+  EXPECT_EQ(textOf("host.gemm", R"({"n":-8})"), "n is -8, and it must be a number, zero or more");
+  EXPECT_THAT(textOf("host.memory", R"({"mebibytes":1e300})"), HasSubstr("mebibytes is 1e+300"));
+  EXPECT_EQ(textOf("rdma.count", "{}"), "the parameter count is missing");
+  EXPECT_EQ(textOf("gpu.model", R"({"model":100})"), "model is 100, and it must be text");
+  EXPECT_EQ(textOf("gpu.count", R"({"count":7.5})"),
+            "count is 7.5, and it must be a whole number, zero or more");
+  EXPECT_EQ(textOf("rdma.ports", R"({"devices":["mlx5_0"]})"),
+            R"(devices is ["mlx5_0"], and it must be an object)");
+  EXPECT_THAT(textOf("gpu.nccl-tests", R"({"min_busbw":300})"),
+              HasSubstr("does not know the parameter min_busbw"))
+      << "a floor whose name is mistyped would be none";
+  for (const char* level : {"0", "5", "1.5", "-1", "\"3\""})
+    EXPECT_THAT(textOf("gpu.dcgm", fmt::format(R"({{"level":{},"gpus":8}})", level).c_str()),
+                HasSubstr("level is "))
+        << level;
+}
+
+TEST(Checks, everyParameterOfEveryCheckIsHeldToItsKind) {
+  std::size_t tried = 0;
+  for (const auto& row : catalogue())
+    for (const auto& [name, word] : paramsOf(row.takes)) {
+      const std::string key(name == "*" ? "governor" : name);
+      const auto wrong = wrongParams(row, {{key, nlohmann::json::array()}});
+      EXPECT_THAT(wrong, HasSubstr(key + " is [], and it must be")) << row.id;
+      const auto right = wrongParams(row, {{key, word ? nlohmann::json("a") : nlohmann::json(1)}});
+      EXPECT_THAT(right, Not(HasSubstr(key))) << row.id;
+      ++tried;
+    }
+  EXPECT_GT(tried, 50u);
+}
+
 TEST(Checks, aSizeThatTheHostCannotDoIsAnError) {
   EXPECT_EQ(run("host.gemm", R"({"n":100,"seconds":0})").status, CheckStatus::Error);
 }

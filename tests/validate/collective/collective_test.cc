@@ -214,6 +214,34 @@ TEST(Jobs, travelAndAreRefusedWhenTheyMakeNoSense) {
   EXPECT_FALSE(parseJob("nonsense"));
 }
 
+/// A number that is rounded, cut off or taken from `true` would be another job.
+TEST(Jobs, aFieldOfAnotherKindIsNamed) {
+  const auto asked = toJson(job(8));
+  const std::vector<std::pair<const char*, nlohmann::json>> wrong = {
+      {"group", 7},
+      {"ranks", 8.5},
+      {"ranks", true},
+      {"ranks", 4294967304},
+      {"seed", -1},
+      {"max_bytes", "1G"},
+      {"operations", "pair"},
+      {"operations", {1}},
+      {"limit_seconds", 1e300},
+      {"min_busbw_gbytes_per_s", "350"}};
+  for (const auto& [key, value] : wrong) {
+    auto bad = asked;
+    bad[key] = value;
+    const auto refused = parseJob(bad.dump());
+    ASSERT_FALSE(refused) << key << value;
+    EXPECT_THAT(refused.error().text(), testing::HasSubstr(std::string(key) + " must be "))
+        << value;
+  }
+  auto missing = asked;
+  missing.erase("meeting"), missing["ranks"] = "many";
+  EXPECT_THAT(parseJob(missing.dump()).error().text(),
+              testing::HasSubstr("meeting is missing; ranks must be a whole number"));
+}
+
 TEST(Placement, groupsRunAtOnceAtMeetingPlacesOfTheirOwn) {
   const auto jobs = placeGroups(
       {{"a", {"n1", "n2"}, "10.0.0.1", 8}, {"b", {"n3", "n4", "n5"}, "10.0.0.3", 8}}, job(), 41000);

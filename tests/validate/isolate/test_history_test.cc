@@ -84,6 +84,24 @@ TEST(IsolateWild, mostOfTheFleetSlowNeverPasses) {
     }
 }
 
+/// What was wrong: two clusters that lie a twentieth apart were taken for one that is wide, and
+/// then slow nodes for noise that stays.
+TEST(IsolateWild, aThirdThatLacksATwentiethNeverPasses) {
+  for (const bool groups : {false, true})
+    for (int trial = 0; trial < 12; ++trial) {
+      PhysicalFabric fabric(static_cast<std::uint64_t>(trial) + 2100);
+      makeSmall(fabric);
+      fabric.leaves = 8, fabric.hosts_per_leaf = 32, fabric.host_spread = 0.003;
+      const double share = 0.3 + 0.1 * (trial % 3);
+      const auto bad = fabric.pick(static_cast<int>(share * fabric.hosts()));
+      for (const int host : bad) fabric.slow(host, 0.95);
+      const auto verdict =
+          fabric.isolated({.groups = groups, .seed = static_cast<std::uint64_t>(trial)});
+      EXPECT_FALSE(hasPassed(verdict)) << trial;
+      for (const int host : bad) EXPECT_FALSE(isCleared(verdict, host)) << trial << ' ' << host;
+    }
+}
+
 TEST(IsolateWild, aFleetOfWhichFewAreHealthyIsUnclear) {
   PhysicalFabric fabric(31);
   makeSmall(fabric);
