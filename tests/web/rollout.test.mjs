@@ -8,7 +8,7 @@ import { after, before, describe, test } from "node:test";
 import { ask, closeBrowser, goTo, open, settled, Site, violations } from "./harness.mjs";
 
 const kNodes = "gpu[121-125]"; // 126 is broken, and the BMC of 127 does not answer
-const kActMs = 400, kPatienceMs = 60_000;
+const kActMs = 1_000, kPatienceMs = 60_000;
 const kAway = ["ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED", "ERR_CONNECTION", "ERR_SSL", "ERR_EMPTY", "404"];
 
 let site, viewer, operator, fleet;
