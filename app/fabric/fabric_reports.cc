@@ -42,25 +42,6 @@ Result<Site> siteOf(const Options& options) {
   return Site{std::move(cluster), std::move(lab)};
 }
 
-/// Ports of a declared switch that have a cable; without a name: none. Errors: NotFound (no such
-/// switch)
-Result<std::vector<int>> cabledPorts(const inventory::Cluster& cluster,
-                                     const inventory::Fabric& fabric, const std::string& name) {
-  std::vector<int> ports;
-  if (name.empty()) return ports;
-  TRY(declared, fabric::declaredTopology(cluster, fabric));
-  for (const auto& link : declared.links)
-    for (const auto& end : {link.a, link.b})
-      if (end.node == name && declared.devices.at(name).is_switch) ports.push_back(end.number);
-  if (ports.empty())
-    return fail(
-        ErrorCode::NotFound,
-        fmt::format("fabric {} has no switch {} with cables; `muster fabric plan` lists them",
-                    fabric.name, name));
-  std::sort(ports.begin(), ports.end());
-  return ports;
-}
-
 /// Two files that were written `window_seconds` apart: how long each reading took is not in them.
 Result<fabric::LinkHealthReport> healthOfFiles(const LinkHealthRequest& request,
                                                const links::Limits& limits,
@@ -190,9 +171,8 @@ Result<std::vector<fabric::PortDifference>> checkQos(const Options& options,
         ErrorCode::InvalidInput,
         fmt::format("fabric {} has no roce: there is nothing to compare with", fabric->name));
   if (!request.switch_config.empty()) {
-    TRY(ports, cabledPorts(cluster, *fabric, request.switch_name));
     TRY(config, io::readRegularFile(request.switch_config, kMaxInputBytes));
-    return fabric::checkSwitch(*fabric->roce, ports, config);
+    return fabric::checkSwitch(cluster, *fabric, request.switch_name, config);
   }
   TRY(app, io::readRegularFile(request.dcb_app, kMaxInputBytes));
   TRY(pfc, io::readRegularFile(request.dcb_pfc, kMaxInputBytes));

@@ -99,7 +99,13 @@ int fabricRender(const app::Options& options, const FabricRenderArgs& args) {
   if (!rendered) return report(rendered.error());
   for (const auto& error : rendered->missing) report(error);
   for (const auto& file : rendered->files) {
-    const auto path = args.folder / file.path;
+    const auto below = std::filesystem::path(file.path).lexically_normal();
+    if (below.is_absolute() || below.empty() || *below.begin() == "..")
+      return report(Error(ErrorCode::InvalidInput,
+                          fmt::format("'{}' is outside the folder that was named: correct the "
+                                      "name in the inventory that it comes from",
+                                      file.path)));
+    const auto path = args.folder / below;
     auto written = io::makeDirs(path.parent_path());
     if (written) written = app::writeOutputFile(options, path, file.content);
     if (!written) return report(written.error());

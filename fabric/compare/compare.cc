@@ -9,6 +9,7 @@
 #include "fabric/compare/repair.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
+#include "wire/links/bit_errors.h"
 
 #include <algorithm>
 #include <unordered_set>
@@ -120,6 +121,7 @@ class Comparing {
 
   void extra(const Wiring::DeviceInfo& device) {
     auto where = firstCable(device, false);
+    if (device.elsewhere && where != kNone) return stray(w_.found(where).peer, where);
     say({DeviationKind::ExtraNode,
          {*device.name, 0},
          "nothing",
@@ -130,20 +132,57 @@ class Comparing {
         {});
   }
 
+  /// An HCA that is declared on another fabric: what is to be done depends on the cables around it.
+  void stray(Slot own, Slot where) {
+    strays_[own] = {railSwapped(own, where) ? DeviationKind::RailSwapped : DeviationKind::Miswired,
+                    w_.port(own),
+                    "fabric " + *w_.device(own).elsewhere,
+                    name(where),
+                    {}};
+  }
+  /// What is to be done where such HCAs are among the ports of a chain; else as it was.
+  std::string withStrays(const Chain& chain, const std::vector<Step>& steps,
+                         std::string text) const {
+    const auto of = [this](Slot slot) {
+      return fmt::format("{} belongs to fabric {}", *w_.device(slot).name,
+                         *w_.device(slot).elsewhere);
+    };
+    const auto& first = steps.front();
+    if (steps.size() == 1 && first.kind == Move::Kind::MoveEnd && w_.device(first.from).elsewhere &&
+        hostOf(*w_.device(first.from).name) == hostOf(*w_.device(first.to).name))
+      return fmt::format("swap the cables at {} and {}; {}", name(first.to), name(first.from),
+                         of(first.from));
+    for (const auto slot : chain.ports)
+      if (w_.device(slot).elsewhere)
+        text += fmt::format("; {}, its own cable leads there", of(slot));
+    return text;
+  }
+
   /// Devices that answer with another name. A host is one job whatever it has of HCAs, and many
   /// hosts are one: then names are given otherwise than the inventory says.
   void renamed() {
-    std::map<std::string_view, std::vector<const Wiring::Renamed*>> hosts;
+    std::map<std::string_view, std::vector<const Wiring::Renamed*>> hosts, other_hcas;
     for (const auto& one : w_.renamed()) {
-      if (one.found.empty()) continue;
-      auto same_name = declared_.devices.lower_bound(one.found);
-      if (same_name != declared_.devices.end() && hostOf(same_name->first) == hostOf(one.found))
+      const auto host = hostOf(one.declared);
+      if (one.how == Wiring::Renamed::How::Exchanged)
         renamed(one,
                 fmt::format("{} and {} report each other's name: exchange the node "
                             "descriptions, move no cable",
                             std::min(one.found, one.declared), std::max(one.found, one.declared)));
-      else
-        hosts[hostOf(one.declared)].push_back(&one);
+      else if (one.how == Wiring::Renamed::How::OtherName)
+        (hostOf(one.found) == host ? other_hcas : hosts)[host].push_back(&one);
+    }
+    for (const auto& [host, devices] : other_hcas) {
+      const auto& first = *other_hcas.begin()->second.front();
+      for (const auto* one : devices)
+        renamed(*one, other_hcas.size() > kFewHosts
+                          ? fmt::format("{} hosts have HCAs in places of others, such as {}: plug "
+                                        "in those that belong there, or correct the node "
+                                        "descriptions, or the rails in the inventory",
+                                        other_hcas.size(), otherHca(first))
+                          : fmt::format("{}: move the cable from {} to {}; if they are one, set "
+                                        "its node description to {}",
+                                        otherHca(*one), one->found, one->declared, one->declared));
     }
     for (const auto& [host, devices] : hosts) {
       const auto& first =
@@ -154,24 +193,37 @@ class Comparing {
                     "{} hosts answer with names that are not declared, such as {} where {} belongs "
                     "(at {}): set their host names, of which node descriptions are made, or "
                     "correct the inventory; move no cable",
-                    hosts.size(), first.found, first.declared, toString(first.place))
+                    hosts.size(), isNameless(first) ? "none" : first.found, first.declared,
+                    toString(first.place))
           : devices.size() > 1
               ? fmt::format(
                     "the host at {} and {} more ports answers as {}: set its host name to "
                     "{}; if it is another machine, disconnect it",
-                    toString(first.place), devices.size() - 1, hostOf(first.found), host)
+                    toString(first.place), devices.size() - 1,
+                    isNameless(first) ? "nobody" : hostOf(first.found), host)
               : fmt::format(
-                    "the device at {} has the node description {}: set it to {}; if it is "
-                    "another machine, disconnect it",
-                    toString(first.place), first.found, first.declared);
+                    "the device at {} has {}: set it to {}; if it is another machine, "
+                    "disconnect it",
+                    toString(first.place), descriptionOf(first), first.declared);
       for (const auto* one : devices) renamed(*one, text);
     }
+  }
+  /// Several devices without a description have their GUID behind it.
+  static bool isNameless(const Wiring::Renamed& one) { return hostOf(one.found).empty(); }
+  static std::string descriptionOf(const Wiring::Renamed& one) {
+    return isNameless(one) ? "no node description" : "the node description " + one.found;
+  }
+  /// "gpu001 mlx5_7 is at leaf-su1-r0 port 1, where gpu001 mlx5_0 belongs"
+  static std::string otherHca(const Wiring::Renamed& one) {
+    return fmt::format("{} is at {}, where {} belongs", one.found, toString(one.place),
+                       one.declared);
   }
   void renamed(const Wiring::Renamed& one, std::string repair) {
     say({DeviationKind::WrongDescription,
          {one.declared, 0},
          one.declared,
-         fmt::format("{} (at {})", one.found, toString(one.place)),
+         fmt::format("{} (at {})", isNameless(one) ? "no node description" : one.found,
+                     toString(one.place)),
          std::move(repair)},
         {});
   }
@@ -193,7 +245,7 @@ class Comparing {
     }
     auto steps = planMoves(w_, chain);
     excuse_ = steps.size() == 1 && isExcused(chain.ports);
-    Repair repair{textOf(w_, chain, steps), {}};
+    Repair repair{withStrays(chain, steps, textOf(w_, chain, steps)), {}};
     if (beginsWithPower(w_, chain, steps)) power_checks_.insert(repair.text);
     for (const auto& step : steps) repair.moves.push_back(moveOf(w_, step));
     if (!sharedGuid(chain, repair)) {
@@ -201,6 +253,9 @@ class Comparing {
       for (auto slot : chain.ports)
         if (auto hca = missing_hcas_.find(slot); hca != missing_hcas_.end())
           sayOf(std::move(hca->second), repair);
+      for (auto slot : chain.ports)
+        if (auto one = strays_.find(slot); one != strays_.end())
+          sayOf(std::move(one->second), repair);
     }
     for (auto slot : chain.ports)
       wanted_[static_cast<std::size_t>(slot)] = wrong_[static_cast<std::size_t>(slot)] = kNone;
@@ -209,6 +264,7 @@ class Comparing {
 
   /// What a step mends.
   void cable(const Step& step, const Repair& repair) {
+    if (step.kind == Move::Kind::MoveEnd && w_.device(step.from).elsewhere) return;  // see stray
     if (step.kind == Move::Kind::Plug) {
       if (!w_.device(step.other).is_found || !w_.device(step.to).is_found)
         return;  // the missing device says it
@@ -297,6 +353,12 @@ class Comparing {
            declared.link->width_speed != found.link->width_speed;
   }
 
+  bool isFaster(Slot slot) const {
+    const auto wanted = links::lineBitsPerSecond(w_.declared(slot).link->width_speed),
+               runs = links::lineBitsPerSecond(w_.found(slot).link->width_speed);
+    return wanted && runs && *runs > *wanted;
+  }
+
   /// The key of the inventory that says the speed of such a cable.
   std::string_view keyOf(Slot slot) const {
     const auto &here = w_.device(slot), &there = w_.device(w_.declared(slot).peer);
@@ -346,8 +408,12 @@ class Comparing {
     excuse_ = isExcused({slot, declared.peer});
     say({DeviationKind::WrongWidthSpeed, w_.port(slot), declared.link->width_speed,
          found.link->width_speed,
-         !wrong_declaration.empty()
-             ? wrong_declaration
+         !wrong_declaration.empty() ? wrong_declaration
+         : isFaster(slot)
+             ? fmt::format("the cable between {} and {} runs {}, faster than declared: correct the "
+                           "fabric's `{}` (or that of this cable) in the inventory, or limit the "
+                           "ports",
+                           name(slot), name(declared.peer), found.link->width_speed, keyOf(slot))
              : fmt::format("reseat, then replace the cable between {} and {}; if it stays {}, look "
                            "at the ports",
                            name(slot), name(declared.peer), found.link->width_speed)},
@@ -418,6 +484,7 @@ class Comparing {
   std::vector<Slot> wanted_,
       wrong_;  // by port: the peer of the cable that should be there, of the one that should not
   std::map<Slot, Deviation> missing_hcas_;  // by the switch port where they belong
+  std::map<Slot, Deviation> strays_;        // by their port: HCAs of other fabrics
   std::unordered_set<std::string> repairs_;
   std::unordered_set<std::string> power_checks_;  ///< repairs that first ask for a host's power
   struct Speeds {

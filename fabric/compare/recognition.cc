@@ -15,8 +15,11 @@ constexpr int kNone = -1;
 // there is better evidence elsewhere.
 struct Share {
   std::size_t of, in;
+  bool by_port = true;  ///< the cable's end is at the declared port of the device as well
 };
 constexpr Share kShares[] = {{1, 2}, {1, 4}, {1, 16}, {0, 1}};
+/// Where two leaves seem to be exchanged, half of a spine's cables are at the other's port.
+constexpr Share kAnyPort = {0, 1, false};
 
 /// "gpu001.hall-2.example.com mlx5_0" and "GPU001 mlx5_0" are one host.
 std::string hostKey(std::string_view device_name) {
@@ -42,8 +45,19 @@ std::optional<int> numberOf(std::string_view label) {
   return error == std::errc() && at > 0 ? std::optional(value) : std::nullopt;
 }
 
+/// One name for all ways to write the host.
+std::string keyOf(std::string_view device_name) {
+  return fmt::format("{} {}", hostKey(device_name), labelOf(device_name));
+}
+
 /// "HCA-5" is the fifth device of its host, mlx5_4.
-constexpr std::string_view kCountedLabel = "HCA-";
+bool isCounted(std::string_view label, std::string_view as) {
+  const auto number = numberOf(label), declared = numberOf(as);
+  return label.starts_with("HCA-") && number && declared && *number == *declared + 1;
+}
+
+// Of the one switch that is left so many cables must be right, and this share of all.
+constexpr std::size_t kFewestOfLast = 2, kLastShare = 4;
 
 /// One of the two topologies, by numbers.
 struct Graph {
@@ -74,6 +88,7 @@ class Recognition {
  public:
   Recognition(const Topology& declared, const Topology& found)
       : declared_(declared), found_(found) {
+    for (const auto& [name, fabric] : declared.elsewhere) elsewhere_.emplace(keyOf(name), &name);
     is_.assign(found_.names.size(), kNone);
     taken_.assign(declared_.names.size(), false);
     by_port_.resize(declared_.names.size());
@@ -90,8 +105,10 @@ class Recognition {
     for (int id = 0; id < found_.size(); ++id)
       if (const auto same = declared_.ids.find(*found_.names[Graph::at(id)]);
           same != declared_.ids.end() &&
-          declared_.is_switch[Graph::at(same->second)] == found_.is_switch[Graph::at(id)])
+          declared_.is_switch[Graph::at(same->second)] == found_.is_switch[Graph::at(id)]) {
         take(id, same->second);
+        if (!found_.is_switch[Graph::at(id)]) ++called_so_[labelOf(same->first)];
+      }
     readLabels();
     for (bool moved = true; moved;) {
       moved = false;
@@ -99,8 +116,10 @@ class Recognition {
         if ((moved = switchesBy(share))) break;  // the strictest again, with what is known now
       if (!moved) moved = hcasBy(learnedLabels());
       if (!moved) moved = hcasBy(guessedLabels());
+      if (!moved) moved = switchesBy(kAnyPort);
+      if (!moved) moved = lastSwitch();
     }
-    std::map<std::string, std::string> out;
+    auto out = ofOtherFabrics();
     for (int id = 0; id < found_.size(); ++id)
       if (const int as = is_[Graph::at(id)]; as != kNone)
         if (const auto &from = *found_.names[Graph::at(id)], &to = *declared_.names[Graph::at(as)];
@@ -126,16 +145,48 @@ class Recognition {
 
   using Labels = std::map<std::string_view, std::string_view>;  // found → declared
 
+  /// HCAs of other fabrics that write their host in another way.
+  std::map<std::string, std::string> ofOtherFabrics() const {
+    std::map<std::string, std::string> out;
+    for (int id = 0; id < found_.size(); ++id)
+      if (const auto& name = *found_.names[Graph::at(id)];
+          !found_.is_switch[Graph::at(id)] && is_[Graph::at(id)] == kNone)
+        if (const auto other = elsewhere_.find(keyOf(name));
+            other != elsewhere_.end() && !found_.ids.contains(*other->second))
+          out.emplace(name, *other->second);
+    return out;
+  }
+
   /// HCAs of declared hosts whose label is not the declared one.
   void readLabels() {
+    std::map<std::string, int> carriers;
+    for (int id = 0; id < found_.size(); ++id)
+      if (!found_.is_switch[Graph::at(id)] && is_[Graph::at(id)] == kNone)
+        ++carriers[keyOf(*found_.names[Graph::at(id)])];
     for (int id = 0; id < found_.size(); ++id) {
       const auto& name = *found_.names[Graph::at(id)];
       if (found_.is_switch[Graph::at(id)] || is_[Graph::at(id)] != kNone) continue;
       // Two devices with one name, which the parser has told apart: neither is believed.
       if (name.ends_with(')') && name.find(" (") != std::string::npos) continue;
-      if (const auto host = hosts_.find(hostKey(name)); host != hosts_.end())
+      if (elsewhere_.contains(keyOf(name))) continue;
+      const auto host = hosts_.find(hostKey(name));
+      if (host == hosts_.end()) continue;
+      const auto own = std::ranges::find(host->second, keyOf(name), [this](int hca) {
+        return keyOf(*declared_.names[Graph::at(hca)]);
+      });
+      if (own == host->second.end())
         unlabelled_.emplace(id, &host->second);
+      else if (!taken_[Graph::at(*own)] && carriers.at(keyOf(name)) == 1)
+        take(id, *own), ++called_so_[labelOf(name)];
     }
+  }
+
+  /// Whether a label's votes are most of all that is known of those HCAs: a host whose label alone
+  /// is another has another HCA there. "HCA-5" is no other.
+  bool areMost(std::size_t votes, std::string_view label, std::string_view as,
+               std::size_t all) const {
+    const auto so = called_so_.find(as);
+    return isCounted(label, as) || 2 * votes > all + (so == called_so_.end() ? 0 : so->second);
   }
 
   /// By what stands at the places of known hosts' HCAs; a swap at one host is outvoted.
@@ -151,13 +202,20 @@ class Recognition {
           ++votes[labelOf(*found_.names[Graph::at(id)])]
                  [labelOf(*declared_.names[Graph::at(expected.device)])];
       }
+    std::map<std::string_view, std::size_t> by_declared;
+    for (const auto& [label, candidates] : votes)
+      for (const auto& [as, count] : candidates) by_declared[as] += count;
     for (const auto& [label, candidates] : votes) {
       const auto best =
           std::max_element(candidates.begin(), candidates.end(),
                            [](const auto& a, const auto& b) { return a.second < b.second; });
       std::size_t all = 0;
       for (const auto& [as, count] : candidates) all += count;
-      if (2 * best->second > all) learned_[label] = best->first;
+      if (2 * best->second <= all) continue;
+      if (areMost(best->second, label, best->first, by_declared.at(best->first)))
+        learned_[label] = best->first;
+      else if (!learned_.contains(label))
+        outvoted_.insert(label);
     }
     return learned_;
   }
@@ -170,7 +228,8 @@ class Recognition {
     std::vector<std::string_view> found, declared;
     for (const auto& [id, hcas] : unlabelled_) {
       const auto label = labelOf(*found_.names[Graph::at(id)]);
-      if (numberOf(label) && !learned_.contains(label) && seen.insert(label).second)
+      if (numberOf(label) && !learned_.contains(label) && !outvoted_.contains(label) &&
+          seen.insert(label).second)
         found.push_back(label);
       for (int hca : *hcas)
         if (const auto as = labelOf(*declared_.names[Graph::at(hca)]);
@@ -185,8 +244,7 @@ class Recognition {
     Labels counted, in_order;
     for (const auto label : found)
       for (const auto as : declared)
-        if (label.starts_with(kCountedLabel) && *numberOf(label) == *numberOf(as) + 1)
-          counted.emplace(label, as);
+        if (isCounted(label, as)) counted.emplace(label, as);
     if (counted.size() == found.size()) return counted;
     for (std::size_t i = 0; i < found.size() && found.size() <= declared.size(); ++i)
       in_order.emplace(found[i], declared[i]);
@@ -209,6 +267,7 @@ class Recognition {
       const int as = labelled(at->first, *at->second, labels);
       if (as != kNone) {
         take(at->first, as);
+        ++called_so_[labelOf(*declared_.names[Graph::at(as)])];
         moved = true;
       }
       at = as == kNone ? std::next(at) : unlabelled_.erase(at);
@@ -234,8 +293,8 @@ class Recognition {
         const auto expected = declaredPeer(peer, cable.peer_port);
         if (expected.device == kNone) continue;
         ++evidence;
-        if (expected.port == cable.port && declared_.is_switch[Graph::at(expected.device)] &&
-            !taken_[Graph::at(expected.device)])
+        if ((!share.by_port || expected.port == cable.port) &&
+            declared_.is_switch[Graph::at(expected.device)] && !taken_[Graph::at(expected.device)])
           ++votes[expected.device];
       }
       for (const auto& [declared, count] : votes)
@@ -260,6 +319,33 @@ class Recognition {
     return moved;
   }
 
+  /// Where one switch is not recognized and one is missing, a few of its cables are enough: most of
+  /// them may be wrong.
+  bool lastSwitch() {
+    int left = kNone, missing = kNone;
+    for (int id = 0; id < found_.size(); ++id)
+      if (found_.is_switch[Graph::at(id)] && is_[Graph::at(id)] == kNone) {
+        if (left != kNone) return false;
+        left = id;
+      }
+    for (int id = 0; id < declared_.size(); ++id)
+      if (declared_.is_switch[Graph::at(id)] && !taken_[Graph::at(id)]) {
+        if (missing != kNone) return false;
+        missing = id;
+      }
+    if (left == kNone || missing == kNone) return false;
+    std::size_t right = 0;
+    const auto& cables = found_.cables[Graph::at(left)];
+    for (const auto& cable : cables)
+      if (const int peer = is_[Graph::at(cable.peer)]; peer != kNone) {
+        const auto expected = declaredPeer(peer, cable.peer_port);
+        right += expected.device == missing && expected.port == cable.port;
+      }
+    if (right < kFewestOfLast || right * kLastShare < cables.size()) return false;
+    take(left, missing);
+    return true;
+  }
+
   const Graph declared_, found_;
   std::vector<int> is_;  // found → declared
   std::vector<bool> taken_;
@@ -267,11 +353,15 @@ class Recognition {
   std::map<std::string, std::vector<int>, std::less<>> hosts_;  // declared HCAs
   std::map<int, const std::vector<int>*> unlabelled_;           // found → HCAs of its host
   Labels learned_;
+  std::set<std::string_view> outvoted_;                  // labels that are other HCAs
+  std::map<std::string_view, std::size_t> called_so_;    // declared label → HCAs that are it
+  std::map<std::string, const std::string*> elsewhere_;  // keyOf → HCA of another fabric
 };
 
 Topology renamed(const Topology& found, const std::map<std::string, std::string>& names) {
   Topology out;
   out.shared_guids = found.shared_guids;
+  out.switch_parts = found.switch_parts;
   const auto now = [&](const std::string& name) -> const std::string& {
     const auto at = names.find(name);
     return at == names.end() ? name : at->second;

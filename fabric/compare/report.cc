@@ -63,9 +63,11 @@ std::string toText(const DiffReport& report) {
     out += fmt::format("excluded: {} {} (declared: {}; found: {})\n", toString(one.kind),
                        placeOf(one.at), one.declared, one.found);
   if (!report.note.empty()) out += report.note + "\n";
+  const auto parts = report.found.switch_parts.size();
   out +=
-      fmt::format("fabric {}: {} devices and {} links found, {}\n", report.fabric,
+      fmt::format("fabric {}: {} devices and {} links found{}, {}\n", report.fabric,
                   report.found.devices.size(), report.found.links.size(),
+                  parts ? fmt::format(" (and {} aggregation nodes of switches)", parts) : "",
                   report.comparison.deviations.empty()
                       ? "all as declared"
                       : fmt::format("{} deviations, {} jobs", report.comparison.deviations.size(),
@@ -83,6 +85,7 @@ std::string toJson(const DiffReport& report) {
               {"repairs", json::array()},
               {"excluded", json::array()}};
   if (!report.error.empty()) out["error"] = report.error;
+  if (const auto parts = report.found.switch_parts.size()) out["aggregation_nodes"] = parts;
   if (!report.note.empty()) out["note"] = report.note;
   if (!report.names.empty()) out["answers_as"] = report.names;
   for (const auto& one : report.comparison.deviations)

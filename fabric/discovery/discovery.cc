@@ -26,7 +26,7 @@ constexpr std::chrono::minutes kFirmwareKept{10}, kWrongFirmwareKept{1};
 /// the same question, but its table queries need RMPP, which ibsim does not carry; the dump is the
 /// same data.
 std::string mismatch(const Topology& found, const std::set<std::string>& known) {
-  std::set<std::string> seen;
+  std::set<std::string> seen(found.switch_parts.begin(), found.switch_parts.end());
   for (const auto& [name, device] : found.devices) seen.insert(device.guid);
   std::vector<std::string> unseen;
   std::set_difference(known.begin(), known.end(), seen.begin(), seen.end(),

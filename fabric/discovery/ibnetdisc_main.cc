@@ -130,6 +130,7 @@ class Picture {
     for (const auto* node = fabric_.nodes; node; node = node->next) {
       const bool is_switch = node->type == IB_NODE_SWITCH;
       auto info = std::to_array(node->info);
+      out << "\ndevid=0x" << hex(mad_get_field(info.data(), 0, IB_NODE_DEVID_F));
       out << "\n" << (is_switch ? "switchguid=0x" : "caguid=0x") << hex(node->guid);
       if (is_switch) out << "(" << hex(mad_get_field64(info.data(), 0, IB_NODE_PORT_GUID_F)) << ")";
       out << "\n"

@@ -3,7 +3,6 @@
 
 #include "base/io/files.h"
 #include "fabric/compare/switch_firmware.h"
-#include "fabric/topology/switch_internal.h"
 #include "fabric/topology/topology.h"
 #include "inventory/model/fabric.h"
 
@@ -180,13 +179,7 @@ std::set<std::string> guidsInSubnetList(std::string_view text) {
   constexpr std::string_view kLabel = "NodeGUID:";
   std::set<std::string> guids;
   for (auto at = text.find(kLabel); at != std::string_view::npos; at = text.find(kLabel, at + 1)) {
-    const auto kind = text.substr(std::min(text.rfind('{', at), at));
-    const auto words = text.substr(at, text.find('}', at) - at);  // "NodeGUID:… {DESCRIPTION"
-    const auto brace = words.find('{');
-    if (!kind.starts_with("{ SW") && brace != std::string_view::npos &&
-        isSwitchInternalHca(words.substr(brace + 1)))
-      continue;  // a discovery leaves them out too
-    if (auto guid = numberAt(words.substr(kLabel.size()), 16))
+    if (auto guid = numberAt(text.substr(at + kLabel.size()), 16))
       guids.insert(fmt::format("0x{:016x}", *guid));
   }
   return guids;

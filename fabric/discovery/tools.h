@@ -64,7 +64,7 @@ Result<std::map<PkeyPort, PkeyTable>> parsePkeyTables(std::string_view text,
 /// version is none)
 Result<std::map<int, ReportedFirmware>> parseSwitchFirmware(std::string_view text,
                                                             const std::vector<int>& asked);
-/// Node GUIDs in OpenSM's dump opensm-subnet.lst, without what is a part of a switch.
+/// Node GUIDs in OpenSM's dump opensm-subnet.lst.
 std::set<std::string> guidsInSubnetList(std::string_view text);
 /// Port GUIDs that ibnetdiscover met more than once, by its stderr.
 std::vector<std::string> sharedGuids(std::string_view stderr_text);

@@ -45,21 +45,27 @@ std::map<std::string, std::set<std::string>> leavesByNode(const std::vector<Host
 
 /// Names that Slurm reads as one name and Kubernetes takes as the value of a label: at most 63 of
 /// letters, digits, '-', '_', '.', with a letter or digit at both ends. Names of switches in the
-/// field are neither ("MF0;ib-1:MQM9700/U1"). One name in gives one name out, never another's.
+/// field are neither ("MF0;ib-1:MQM9700/U1"). One name of a level gives one name out, never
+/// another's: a fabric that is called as one of its switches is another switch of Slurm's tree.
 class LegalNames {
  public:
-  std::string of(const std::string& name) {
-    if (const auto known = given_.find(name); known != given_.end()) return known->second;
+  enum class Level { Group, Unit, Fabric };
+  std::string of(const std::string& name, Level level = Level::Group) {
+    if (const auto known = given_.find({level, name}); known != given_.end()) return known->second;
     auto legal = name;
     for (auto& c : legal)
       if (!isAlnum(c) && c != '-' && c != '_' && c != '.') c = '-';
     while (!legal.empty() && !isAlnum(legal.front())) legal.erase(legal.begin());
     while (!legal.empty() && !isAlnum(legal.back())) legal.pop_back();
-    if (legal.empty() || legal.size() > kMostBytes || taken_.contains(legal))
-      legal = fmt::format("{}{}{}", legal.substr(0, kMostBytes - kDigestBytes - 1),
-                          legal.empty() ? "x" : "-", io::sha256Hex(name).substr(0, kDigestBytes));
+    const auto begin = legal.substr(0, kMostBytes - kDigestBytes - 1);
+    auto digest = name;
+    while (legal.empty() || legal.size() > kMostBytes || taken_.contains(legal)) {
+      digest = io::sha256Hex(digest);
+      legal = fmt::format("{}{}{}", begin, begin.empty() ? "x" : "-",
+                          std::string_view(digest).substr(0, kDigestBytes));
+    }
     taken_.insert(legal);
-    return given_[name] = legal;
+    return given_[{level, name}] = legal;
   }
 
  private:
@@ -67,7 +73,7 @@ class LegalNames {
   static bool isAlnum(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
   }
-  std::map<std::string, std::string> given_;
+  std::map<std::pair<Level, std::string>, std::string> given_;
   std::set<std::string> taken_;
 };
 
@@ -131,20 +137,20 @@ Vicinity vicinityIn(const inventory::Cluster& cluster, const Fabric& fabric,
                     const Topology& declared, const std::string& prefix, LegalNames& legal) {
   std::map<std::string, std::map<std::string, Vicinity>>
       units;  // "" where there is no level between group and fabric
-  const auto top_name = legal.of(fabric.name);
   auto hosts = hostsOn(cluster, fabric);
   for (auto leaves = leavesByNode(hosts, declared); const auto& host : hosts) {
     auto own = leaves.find(host.name);
     if (own == leaves.end()) continue;
-    auto unit = fabric.cores > 0 && fabric.shape == FabricShape::FatTree
-                    ? legal.of(prefix + unitOf(fabric, *own->second.begin()))
-                    : std::string();
+    auto unit =
+        fabric.cores > 0 && fabric.shape == FabricShape::FatTree
+            ? legal.of(prefix + unitOf(fabric, *own->second.begin()), LegalNames::Level::Unit)
+            : std::string();
     auto name = groupName(fabric, own->second, prefix, legal);
     auto& group = units[unit][name];
     group.name = name;
     group.nodes.push_back(host.name);
   }
-  Vicinity top{top_name, {}, {}};
+  Vicinity top{legal.of(fabric.name, LegalNames::Level::Fabric), {}, {}};
   for (auto& [unit, groups] : units) {
     std::vector<Vicinity> list;
     for (auto& [name, group] : groups) list.push_back(std::move(group));

@@ -18,6 +18,13 @@ std::string cell(const std::string& text) {
   return out + "\"";
 }
 
+/// A name that a spreadsheet would compute is a text. Source: OWASP, CSV injection
+std::string sheetCell(const std::string& text) {
+  constexpr std::string_view kComputed = "=+-@\t\r";
+  return cell(!text.empty() && kComputed.find(text.front()) != std::string_view::npos ? "'" + text
+                                                                                      : text);
+}
+
 std::string shortPort(const Port& port) { return fmt::format("{}/{}", port.node, port.number); }
 
 struct Row {
@@ -92,12 +99,12 @@ std::string cablingCsv(const Topology& declared, const std::map<std::string, Pla
   });
   std::string out = "rack,unit,device,port,label,to_rack,to_unit,to_device,to_port,link,cable\n";
   for (const auto& row : rows)
-    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", cell(row.place.rack),
-                       unitText(row.place), cell(row.end.node), row.end.number,
-                       cell(fmt::format("{} > {} {}", shortPort(row.end), row.other_place.str(),
-                                        shortPort(row.other))),
-                       cell(row.other_place.rack), unitText(row.other_place), cell(row.other.node),
-                       row.other.number, row.link, row.cable);
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", sheetCell(row.place.rack),
+                       unitText(row.place), sheetCell(row.end.node), row.end.number,
+                       sheetCell(fmt::format("{} > {} {}", shortPort(row.end),
+                                             row.other_place.str(), shortPort(row.other))),
+                       sheetCell(row.other_place.rack), unitText(row.other_place),
+                       sheetCell(row.other.node), row.other.number, row.link, row.cable);
   return out;
 }
 

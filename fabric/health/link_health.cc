@@ -148,12 +148,14 @@ LinkHealthReport evaluateLinks(const Topology& before, const Topology& after,
                                const links::Limits& limits, const Transceivers& transceivers) {
   LinkHealthReport report;
   report.window = {second.began - first.ended, second.ended - first.began};
+  bool has_moved = before.links.empty();
   for (const auto& link : before.links) {
     LinkVerdict one{link, Grade::Good, {}, {}};
     const bool gone = !std::binary_search(after.links.begin(), after.links.end(), link);
     for (const auto& port : {link.a, link.b}) {
       const auto grown = links::growth(readingOf(first.ports, before, port),
                                        readingOf(second.ports, before, port));
+      has_moved = has_moved || !grown.isNone();
       auto verdict = links::evaluateEnd(grown, report.window, link.width_speed, limits);
       if (gone)
         verdict.complaints.insert(
@@ -168,6 +170,10 @@ LinkHealthReport evaluateLinks(const Topology& before, const Topology& after,
     }
     report.links.push_back(std::move(one));
   }
+  if (!has_moved && !report.count(Grade::Bad))
+    report.error =
+        "no counter of any port moved, though a reading itself sends packets: the two are one "
+        "reading, or their counters are full; read again after the window (perfquery with -x)";
   report.hints = hintsOf(report.links);
   std::stable_sort(report.links.begin(), report.links.end(),
                    [](const auto& a, const auto& b) { return a.grade > b.grade; });

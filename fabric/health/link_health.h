@@ -56,7 +56,7 @@ using Transceivers = std::map<Port, std::string>;
 Result<Transceivers> parseTransceivers(std::string_view csv);
 
 /// Pure. A link of `before` that `after` has no more is bad; what a port does not count is
-/// unproven.
+/// unproven. Where no counter at all has moved there is no answer: reading them sends packets.
 LinkHealthReport evaluateLinks(const Topology& before, const Topology& after,
                                const FabricReading& first, const FabricReading& second,
                                const links::Limits& limits = {},

@@ -24,7 +24,8 @@ std::string_view toString(SonicAsic asic);
 SonicAsic sonicAsicOf(std::string_view platform);
 /// Whether SONiC binds PFC priorities to priority groups there, and computes buffers itself.
 bool mapsPfcToGroups(SonicAsic asic);
-/// Where the rendered configuration of a switch is: "roce/sonic/mellanox/leaf-su1-r0.json".
+/// Where the rendered configuration of a switch is: "roce/sonic/mellanox/leaf-su1-r0.json". A name
+/// that is no file's ("MF0;ib-1:SN5600/U1", "../up") is made one, with a digest.
 std::string sonicFile(SonicAsic asic, std::string_view switch_name);
 
 }  // namespace muster::fabric

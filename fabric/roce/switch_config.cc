@@ -4,6 +4,7 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "fabric/node_services.h"
+#include "fabric/topology/topology.h"
 #include "inventory/model/fabric.h"
 
 #include <nlohmann/json.hpp>
@@ -19,7 +20,16 @@ using inventory::Roce;
 using nlohmann::json;
 
 constexpr int kSonicLanes = 4;  // of a port, where the file does not tell its number
-constexpr int kKib = 1024, kMostPorts = 1024, kCumulusMtu = 9216, kDscpsOfPriority = 8;
+constexpr int kKib = 1024, kMostPorts = 1024, kCumulusMtu = 9216, kDscpsOfPriority = 8,
+              kClasses = 8;
+/// Of a port whose row says none. Source: sonic-swss cfgmgr/portmgr.h
+constexpr int kSonicMtu = 9100;
+/// What the command takes. Source: sonic-utilities pfcwd/main.py; sonic-scheduler.yang
+struct Bounds {
+  int least, most;
+  bool hold(const std::string& text) const;
+};
+constexpr Bounds kDetectionMs{100, 5000}, kRestorationMs{100, 60000}, kWeight{1, 100};
 
 const json& at(const json& object, const std::string& key) {
   static const json nothing = json::object();
@@ -38,6 +48,10 @@ std::optional<int> number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value)
                                                                   : std::nullopt;
+}
+bool Bounds::hold(const std::string& text) const {
+  const auto value = number(text);
+  return value && *value >= least && *value <= most;
 }
 std::vector<std::string> split(std::string_view text, char by) {
   std::vector<std::string> out;
@@ -126,20 +140,52 @@ class Sonic {
 
   void check(const std::string& port) {
     const auto& own = at(at(config_, "PORT"), port);
-    if (textOf(own, "admin_status") == "down")
+    // A row of a real switch has lanes; its port stays down until something says that it is up.
+    const auto admin = textOf(own, "admin_status");
+    if (admin.empty() ? own.contains("lanes") : admin != "up")
       say(port, "it is shut down", fmt::format("config interface startup {}", port));
     const auto marking = sonicMarking(text_, port);
     if (!marking) return say(port, marking.error().text());
     for (const auto& text : qosDisagreements(roce_, *marking)) say(port, text);
-    if (const auto mtu = mtuDisagreement(roce_, *marking))
-      say(port, *mtu, fmt::format("config interface mtu {} {}", port, roce_.mtu));
+    mtu(port, textOf(own, "mtu"));
     classes(port);
     queue(port);
-    if (at(at(config_, "PFC_WD"), port).empty())
-      say(port,
-          "no PFC watchdog: one NIC that sends pause frames without end blocks all traffic behind "
-          "it",
-          fmt::format("pfcwd start --action drop --restoration-time 400 {} 200", port));
+    watchdog(port);
+  }
+
+  /// A larger one accepts all that hosts send.
+  void mtu(const std::string& port, const std::string& told) {
+    const auto found = told.empty() ? std::optional(kSonicMtu) : number(told);
+    if (found && *found >= roce_.mtu) return;
+    say(port,
+        found ? fmt::format("the MTU is {} instead of {}", *found, roce_.mtu)
+              : fmt::format("the MTU is '{}', which is no number", told),
+        fmt::format("config interface mtu {} {}", port, roce_.mtu));
+  }
+
+  void watchdog(const std::string& port) {
+    const auto& entry = at(at(config_, "PFC_WD"), port);
+    const auto start = fmt::format("pfcwd start --action drop --restoration-time 400 {} 200", port);
+    if (entry.empty())
+      return say(port,
+                 "no PFC watchdog: one NIC that sends pause frames without end blocks all traffic "
+                 "behind it",
+                 start);
+    if (const auto action = textOf(entry, "action"); !action.empty() && action != "drop")
+      say(port, fmt::format("the PFC watchdog's action is {} instead of drop", action), start);
+    for (const auto& [key, bounds] :
+         {std::pair("detection_time", kDetectionMs), std::pair("restoration_time", kRestorationMs)})
+      if (const auto told = textOf(entry, key);
+          !bounds.hold(told) && !(told.empty() && bounds.most == kRestorationMs.most))
+        say(port,
+            fmt::format("the PFC watchdog's {} is '{}': {} to {} ms are possible", key, told,
+                        bounds.least, bounds.most),
+            start);
+    const auto watched = textOf(at(at(config_, "PORT_QOS_MAP"), port), "pfcwd_sw_enable");
+    const auto priorities = split(watched, ',');
+    if (std::ranges::find(priorities, std::to_string(roce_.priority)) == priorities.end())
+      say(port, fmt::format("the PFC watchdog does not watch priority {} (pfcwd_sw_enable is '{}')",
+                            roce_.priority, watched));
   }
 
   /// Where the lossless class goes: a buffer of its own, and one queue on the way in and out.
@@ -162,6 +208,29 @@ class Sonic {
       say(port, fmt::format("class {} leaves by queue {}, a pause for priority {} stops queue {}",
                             roce_.priority, queue ? std::to_string(*queue) : "unknown",
                             roce_.priority, paused ? std::to_string(*paused) : "none"));
+    std::set<int> in_group, in_queue;
+    std::map<int, std::set<int>> lossless_too;
+    for (int other = 0; other < kClasses; ++other) {
+      if (other == roce_.priority) continue;
+      const auto its_group = through("tc_to_pg_map", "TC_TO_PRIORITY_GROUP_MAP", other);
+      if (group && its_group == group) in_group.insert(other);
+      if (group && its_group && its_group != group && hasLosslessBuffer(port, *its_group))
+        lossless_too[*its_group].insert(other);
+      if (queue && through("tc_to_queue_map", "TC_TO_QUEUE_MAP", other) == queue)
+        in_queue.insert(other);
+    }
+    if (!in_group.empty() && *group != 0)
+      say(port, fmt::format("classes {} share priority group {} with the lossless class {}: they "
+                            "fill its buffer, and it pauses for them",
+                            fmt::join(in_group, ","), *group, roce_.priority));
+    if (!in_queue.empty())
+      say(port, fmt::format("classes {} leave by queue {} with the lossless class {}: its pauses "
+                            "stop them, and they take its bandwidth",
+                            fmt::join(in_queue, ","), *queue, roce_.priority));
+    for (const auto& [one, of] : lossless_too)
+      say(port, fmt::format("priority group {} of the classes {} is lossless as well (BUFFER_PG): "
+                            "it takes the buffer of class {}",
+                            one, fmt::join(of, ","), roce_.priority));
     if (!mapsPfcToGroups(asic_) || !group) return;
     const auto pausing =
         through("pfc_to_pg_map", "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", roce_.priority);
@@ -200,6 +269,10 @@ class Sonic {
     if (!textOf(profile, "ecn").starts_with("ecn_all") && textOf(profile, "ecn") != "ecn_green")
       say(port,
           fmt::format("queue {} does not mark: congestion causes pauses only", roce_.priority));
+    else if (textOf(profile, "wred_green_enable") != "true")
+      say(port, fmt::format("queue {} does not mark: its profile is off for green packets "
+                            "(wred_green_enable)",
+                            roce_.priority));
     else if (textOf(profile, "green_min_threshold") != std::to_string(roce_.ecn_min_kib * kKib) ||
              textOf(profile, "green_max_threshold") != std::to_string(roce_.ecn_max_kib * kKib) ||
              textOf(profile, "green_drop_probability") != std::to_string(roce_.ecn_percent))
@@ -208,11 +281,25 @@ class Sonic {
                             textOf(profile, "green_min_threshold"),
                             textOf(profile, "green_max_threshold"), roce_.ecn_percent,
                             roce_.ecn_min_kib * kKib, roce_.ecn_max_kib * kKib));
+    shared(port, named(textOf(entry(roce_.priority), "scheduler")));
     const auto& scheduler =
         at(at(config_, "SCHEDULER"), named(textOf(entry(roce_.cnp_priority), "scheduler")));
     if (textOf(scheduler, "type") != "STRICT")
       say(port, fmt::format("queue {} is not strict: congestion notifications wait in it",
                             roce_.cnp_priority));
+  }
+  /// The lossless queue has its share; one that is strict takes all of it, one of weight 0 gets
+  /// none. Without a scheduler it is as the others are.
+  void shared(const std::string& port, const std::string& name) {
+    if (name.empty()) return;
+    const auto& scheduler = at(at(config_, "SCHEDULER"), name);
+    const auto type = textOf(scheduler, "type"), weight = textOf(scheduler, "weight");
+    if (type != "DWRR" && type != "WRR")
+      say(port, fmt::format("the scheduler of queue {}, {}, is '{}' instead of DWRR",
+                            roce_.priority, name, type));
+    else if (!weight.empty() && !kWeight.hold(weight))
+      say(port, fmt::format("queue {} has the weight '{}': {} to {} are possible", roce_.priority,
+                            weight, kWeight.least, kWeight.most));
   }
   static std::string named(std::string text) {
     const auto bar = text.find('|');
@@ -384,7 +471,54 @@ Result<std::vector<PortDifference>> checkSwitch(const Roce& roce, const std::vec
   return Sonic(roce, read).run(ports);
 }
 
+std::optional<PortDifference> isOfAnotherSwitch(std::string_view config, const std::string& name,
+                                                const std::set<std::string>& switches) {
+  const auto key = [](std::string text) {
+    text = text.substr(0, text.find('.'));
+    std::ranges::transform(text, text.begin(), [](unsigned char c) {
+      return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    });
+    return text;
+  };
+  const auto read = jsonOrNone(config, kFileJson);
+  auto host = textOf(at(at(read, "DEVICE_METADATA"), "localhost"), "hostname");
+  for (const auto& part : read.is_array() ? read : json::array({read}))
+    if (const auto told = textOf(at(at(part, "set"), "system"), "hostname"); !told.empty())
+      host = told;
+  const auto other = std::ranges::find(switches, key(host), key);
+  if (host.empty() || key(host) == key(name) || other == switches.end()) return std::nullopt;
+  return PortDifference{
+      {},
+      fmt::format("the file is that of {}, which is another switch than {}", host, name),
+      fmt::format("fetch the file of {}, or correct the host name of this switch", name)};
+}
+
+Result<std::vector<PortDifference>> checkSwitch(const inventory::Cluster& cluster,
+                                                const inventory::Fabric& fabric,
+                                                const std::string& name, std::string_view config) {
+  if (name.empty()) return checkSwitch(*fabric.roce, {}, config);
+  TRY(declared, declaredTopology(cluster, fabric));
+  std::set<std::string> switches;
+  for (const auto& [device, info] : declared.devices)
+    if (info.is_switch) switches.insert(device);
+  std::vector<int> ports;
+  for (const auto& link : declared.links)
+    for (const auto& end : {link.a, link.b})
+      if (end.node == name && switches.contains(name)) ports.push_back(end.number);
+  if (ports.empty())
+    return fail(
+        ErrorCode::NotFound,
+        fmt::format("fabric {} has no switch {} with cables; `muster fabric plan` lists them",
+                    fabric.name, name));
+  std::sort(ports.begin(), ports.end());
+  TRY(differences, checkSwitch(*fabric.roce, ports, config));
+  if (auto other = isOfAnotherSwitch(config, name, switches))
+    differences.insert(differences.begin(), *std::move(other));
+  return std::move(differences);
+}
+
 std::string toText(const std::vector<PortDifference>& differences) {
+  if (differences.empty()) return "all as declared\n";
   std::string out;
   for (const auto& one : differences) {
     out += fmt::format("{}{}{}\n", one.port, one.port.empty() ? "" : ": ", one.text);

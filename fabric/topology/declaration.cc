@@ -7,6 +7,7 @@
 #include "inventory/model/fabric.h"
 #include "inventory/model/fabric_membership.h"
 #include "inventory/model/profile.h"
+#include "wire/links/bit_errors.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -189,11 +190,63 @@ void checkLoops(const inventory::Fabric& fabric, const Topology& declared,
                       "let ibnetdiscover look at the fabric again when that cable is out");
 }
 
+/// Of a text that was found: a cable that was faulty then would be declared so. Splitter cables
+/// make classes of their own, so nodes' cables and those between switches are counted apart.
+void checkSpeeds(const inventory::Fabric& fabric, const Topology& declared,
+                 Diagnostics& diagnostics) {
+  constexpr std::size_t kFew = 4;  // of so many one
+  if (fabric.topology.empty()) return;
+  struct Class {
+    std::size_t all = 0;
+    std::map<std::string_view, std::vector<const Link*>> by_speed = {};
+  };
+  std::map<bool, Class> classes;  // between switches?
+  std::vector<std::string> contradicting;
+  for (const auto& link : declared.links) {
+    const bool between =
+        declared.devices.at(link.a.node).is_switch && declared.devices.at(link.b.node).is_switch;
+    auto& alike = classes[between];
+    ++alike.all;
+    alike.by_speed[link.width_speed].push_back(&link);
+    if (link.width_speed.find('/') != std::string::npos)
+      contradicting.push_back(
+          fmt::format("{} -- {} ({})", toString(link.a), toString(link.b), link.width_speed));
+  }
+  if (!contradicting.empty())
+    diagnostics.error(fabric.where,
+                      fmt::format("fabric {}: topology_file has a cable whose ends say different "
+                                  "speeds: {}",
+                                  fabric.name, some(contradicting)),
+                      "mend it, and let ibnetdiscover look at the fabric again");
+  for (const auto& [between, alike] : classes) {
+    const auto usual = std::ranges::max_element(
+        alike.by_speed, {}, [](const auto& entry) { return entry.second.size(); });
+    const auto usual_rate = links::lineBitsPerSecond(usual->first);
+    for (const auto& [speed, of] : alike.by_speed) {
+      const auto rate = links::lineBitsPerSecond(speed);
+      if (!rate || !usual_rate || *rate >= *usual_rate || of.size() * kFew > alike.all) continue;
+      std::vector<std::string> places;
+      for (const auto* link : of)
+        places.push_back(fmt::format("{} -- {}", toString(link->a), toString(link->b)));
+      diagnostics.warning(
+          fabric.where,
+          fmt::format("fabric {}: topology_file has {} of {} {} at {}, most others at {}: {}",
+                      fabric.name, of.size(), alike.all,
+                      between ? "cables between switches" : "cables of nodes", speed, usual->first,
+                      some(places)),
+          "a cable that was faulty when ibnetdiscover looked is declared so: mend it and look "
+          "again, "
+          "unless it is meant to be slower");
+    }
+  }
+}
+
 /// What a shape gives by itself, and a list of cables does not.
 void checkExplicit(const inventory::Cluster& cluster, const inventory::Fabric& fabric,
                    const Topology& declared, Diagnostics& diagnostics) {
   if (fabric.shape != inventory::FabricShape::Explicit) return;
   checkLoops(fabric, declared, diagnostics);
+  checkSpeeds(fabric, declared, diagnostics);
   checkConnected(fabric, declared, diagnostics);
   checkCabled(cluster, fabric, declared, diagnostics);
 }

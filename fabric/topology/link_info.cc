@@ -232,21 +232,13 @@ class Parser {
   int block_ = 0;
 };
 
-}  // namespace
-
-namespace {
-
-/// Every switch has an aggregation node, all with one name.
-Result<Topology> withoutSwitchInternals(Result<Topology> read) {
+/// Of a text that tells no device ids.
+Result<Topology> withoutTheirParts(Result<Topology> read) {
   if (!read) return read;
-  const auto internal = [](const std::string& name) { return isSwitchInternalHca(name); };
-  std::erase_if(read->devices, [&](const auto& entry) {
-    return !entry.second.is_switch && internal(entry.first);
-  });
-  std::erase_if(read->links, [&](const Link& link) {
-    return !read->devices.contains(link.a.node) || !read->devices.contains(link.b.node);
-  });
-  return read;
+  CalledAggregationNodes called;
+  for (const auto& [name, device] : read->devices)
+    if (!device.is_switch && isCalledAggregationNode(name)) called.emplace(name, std::nullopt);
+  return withoutSwitchParts(std::move(*read), called);
 }
 
 }  // namespace
@@ -257,9 +249,9 @@ Result<Topology> parseFound(std::string_view text) {
   TRY(found, readFoundText(text));
   switch (found.form) {
     case FoundForm::Iblinkinfo:
-      return withoutSwitchInternals(parseIblinkinfo(found.text));
+      return withoutTheirParts(parseIblinkinfo(found.text));
     case FoundForm::PortReport:
-      return withoutSwitchInternals(parsePortReport(found.text));
+      return withoutTheirParts(parsePortReport(found.text));
     case FoundForm::Ibnetdiscover:
       break;
   }

@@ -100,6 +100,7 @@ struct RawDevice {
   Device device;
   std::map<int, RawPort> ports;
   int line = 0;
+  std::optional<std::uint64_t> device_id = {};
 };
 
 std::unexpected<Error> corrupt(int line, std::string text) {
@@ -134,9 +135,12 @@ class Parser {
     Scanner scan(line);
     scan.skipSpace();
     if (line.find_first_not_of(" \t\r") == std::string_view::npos || scan.take("#")) return {};
-    for (auto key :
-         {"vendid=", "devid=", "sysimgguid=", "rtguid=", "DDR", "Chassis ", "Non-Chassis Nodes"})
+    for (auto key : {"vendid=", "sysimgguid=", "rtguid=", "DDR", "Chassis ", "Non-Chassis Nodes"})
       if (scan.take(key)) return {};
+    if (scan.take("devid=0x")) {
+      device_id_ = scan.number(16);
+      return {};
+    }
     for (auto key : {"switchguid=0x", "caguid=0x"})
       if (scan.take(key)) return nodeGuid(scan, number);
     if (scan.take("Switch")) return node(scan, number, true);
@@ -166,6 +170,7 @@ class Parser {
     }
     guid_.clear();
     port0_guid_.clear();
+    raw.device_id = std::exchange(device_id_, std::nullopt);
     auto [at, fresh] = devices_.emplace(*id, std::move(raw));
     if (!fresh)
       return corrupt(
@@ -218,12 +223,7 @@ class Parser {
       return fail(ErrorCode::Corrupt, "the text holds no device, so it is no answer");
     Topology topology;
     auto names = nameDevices();
-    std::set<std::string> internal;
     for (auto& [id, raw] : devices_) {
-      if (!raw.device.is_switch && isSwitchInternalHca(raw.device.name)) {
-        internal.insert(id);
-        continue;
-      }
       raw.device.name = names[id];
       topology.devices.emplace(names[id], raw.device);
     }
@@ -241,18 +241,23 @@ class Parser {
               fmt::format("the cable is seen from {} port {} only, not from its other end",
                           names[id], number));
         Link link{{names[id], number}, {names[port.peer_id], port.peer_port}, port.width_speed};
-        if (!(link.a < link.b) || internal.count(id) || internal.count(port.peer_id)) continue;
+        if (!(link.a < link.b)) continue;
         if (back->second.width_speed != port.width_speed)
           link.width_speed += "/" + back->second.width_speed;
         topology.links.push_back(std::move(link));
       }
     std::sort(topology.links.begin(), topology.links.end());
-    return topology;
+    CalledAggregationNodes called;
+    for (const auto& [id, raw] : devices_)
+      if (!raw.device.is_switch && isCalledAggregationNode(raw.device.name))
+        called.emplace(raw.device.name, raw.device_id);
+    return withoutSwitchParts(std::move(topology), called);
   }
 
   std::map<std::string, RawDevice> devices_;
   RawDevice* current_ = nullptr;
   std::string guid_, port0_guid_;
+  std::optional<std::uint64_t> device_id_;
 };
 
 using Wires = std::map<Port, std::pair<Port, std::string>>;  // port → peer, width and speed

@@ -286,7 +286,9 @@ std::vector<Host> hostsOn(const Cluster& cluster, const Fabric& fabric) {
   return hosts;
 }
 
-Result<Topology> declaredTopology(const Cluster& cluster, const Fabric& fabric) {
+namespace {
+
+Result<Topology> expanded(const Cluster& cluster, const Fabric& fabric) {
   if (!fabric.topology.empty()) return fromTopologyFile(cluster, fabric);
   if (fabric.shape == FabricShape::Explicit) {
     if (fabric.cables.empty()) return refuse(fabric, "shape explicit needs a list of cables");
@@ -299,6 +301,21 @@ Result<Topology> declaredTopology(const Cluster& cluster, const Fabric& fabric) 
   if (fabric.shape != FabricShape::Explicit) TRY_OK(buildTree(build, fabric, hosts));
   TRY_OK(addCables(build, cluster, fabric, hosts));
   return build.finish();
+}
+
+}  // namespace
+
+Result<Topology> declaredTopology(const Cluster& cluster, const Fabric& fabric) {
+  TRY(out, expanded(cluster, fabric));
+  for (const auto& [name, other] : cluster.fabrics) {
+    if (name == fabric.name) continue;
+    auto hosts = hostsOn(cluster, other);
+    hosts.push_back({"controller", {controllerHca(other)}, -1});
+    for (auto& host : hosts)
+      for (auto& hca : host.hcas)
+        if (!out.devices.contains(hca)) out.elsewhere.emplace(std::move(hca), name);
+  }
+  return std::move(out);
 }
 
 }  // namespace muster::fabric

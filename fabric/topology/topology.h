@@ -50,6 +50,12 @@ struct Topology {
   std::vector<Link> links;                ///< ordered
   std::vector<std::string> shared_guids;  ///< port GUIDs that several found devices claim; only one
                                           ///< of them is in `devices`
+  /// Declared only: HCAs of the inventory's other fabrics → the fabric. One that is found here is
+  /// in the wrong place, whatever else its cable says.
+  std::map<std::string, std::string, std::less<>> elsewhere;
+  /// Found only: GUIDs of parts of switches that answer as HCAs (switch_internal.h), and are not in
+  /// `devices`.
+  std::vector<std::string> switch_parts;
 };
 
 /// The controller's own HCA, where the fabric names no other: opensm and the tools sit there. Its

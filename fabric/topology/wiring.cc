@@ -22,6 +22,10 @@ Wiring::Wiring(const Topology& declared, const Topology& found) {
   ids_.reserve(declared.devices.size() + found.devices.size());
   number(declared, true);
   number(found, false);
+  for (auto& device : devices_)
+    if (const auto other = declared.elsewhere.find(*device.name);
+        other != declared.elsewhere.end() && !device.is_declared && !device.is_switch)
+      device.elsewhere = &other->second;
   for (auto& device : devices_) {
     device.first = static_cast<Slot>(device_of_.size());
     device_of_.resize(device_of_.size() + static_cast<std::size_t>(device.ports) + 1,
@@ -45,7 +49,7 @@ Wiring::Wiring(const Topology& declared, const Topology& found) {
 void Wiring::number(const Topology& topology, bool is_declared) {
   for (const auto& [name, device] : topology.devices) {
     auto [at, fresh] = ids_.emplace(name, static_cast<int>(devices_.size()));
-    if (fresh) devices_.push_back({&name, 0, 0, device.is_switch, false, false, 0});
+    if (fresh) devices_.push_back({&name, 0, 0, device.is_switch, false, false, 0, 0, nullptr});
     auto& known = devices_[static_cast<std::size_t>(at->second)];
     known.ports = std::max(known.ports, device.ports);
     if (is_declared) known.level = device.level;
@@ -105,7 +109,7 @@ void Wiring::tellDevices(const Topology& found) {
   for (const auto& link : found.links)
     for (auto [own, peer] :
          {std::pair(slot(link.a), slot(link.b)), std::pair(slot(link.b), slot(link.a))}) {
-      if (device(own).is_declared) continue;
+      if (device(own).is_declared || device(own).elsewhere) continue;
       auto& evidence = undeclared[idOf(*device(own).name)];
       ++evidence.cables;
       const auto* expected = expectedAt(own, peer);
@@ -121,10 +125,10 @@ void Wiring::tellDevices(const Topology& found) {
       declared_device.is_found = true;
       device.is_found = false;
       ids_[*device.name] = declared_id;
-      if (!isSharedName(*device.name, *declared_device.name))
-        renamed_.push_back({*declared_device.name, *device.name, evidence.place});
-      else
-        renamed_.push_back({*declared_device.name, {}, evidence.place});
+      using How = Renamed::How;
+      renamed_.push_back(
+          {*declared_device.name, *device.name, evidence.place,
+           isSharedName(*device.name, *declared_device.name) ? How::SharedName : How::OtherName});
     }
 }
 
@@ -175,7 +179,7 @@ void Wiring::tellHosts(const Topology& found) {
         if (auto to = found.devices.find(other + std::string(hcaOf(at->first)));
             hostOf(at->first) == one && to != found.devices.end())
           exchanged[at->first] = ids_.at(to->first);
-      renamed_.push_back({other, one, seen[one].place});
+      renamed_.push_back({other, one, seen[one].place, Renamed::How::Exchanged});
       explained.merge(std::set<std::string, std::less<>>(seen[one].peers));
     }
   }

@@ -24,11 +24,18 @@ class Wiring {
     bool is_switch = false, is_declared = false, is_found = false;
     int declared_cables = 0;
     int level = 0;  ///< that a shape declares: leaf 1, spine 2, core 3; else 0
+    const std::string* elsewhere = nullptr;  ///< the other fabric on which this HCA is declared
   };
   /// A device that is where `declared` belongs and calls itself `found`.
   struct Renamed {
+    enum class How {
+      OtherName,   ///< one that is not its own; empty: none
+      SharedName,  ///< its own, which another device carries too
+      Exchanged,   ///< each other's: `declared` and `found` are hosts, or switches
+    };
     std::string declared, found;
     Port place;  ///< the other end of a cable that proves it
+    How how = How::OtherName;
   };
 
   /// Borrows both.

@@ -49,6 +49,12 @@ bool PortReading::empty() const {
                       [](const auto& value) { return value.has_value(); });
 }
 
+bool PortGrowth::isNone() const {
+  return !was_cleared && std::all_of(values.begin(), values.end(), [](const auto& value) {
+    return !value || value->at_least == 0;
+  });
+}
+
 PortGrowth growth(const PortReading& before, const PortReading& after) {
   PortGrowth out;
   for (const auto& row : kRows)
@@ -56,6 +62,7 @@ PortGrowth growth(const PortReading& before, const PortReading& after) {
       out.was_cleared = true;
   for (const auto& row : kRows) {
     const auto &old = before[row.counter], &now = after[row.counter];
+    out.once[static_cast<std::size_t>(row.counter)] = old.has_value() != now.has_value();
     if (!old || !now) continue;
     const bool full = isFull(row, *now);
     out.values[static_cast<std::size_t>(row.counter)] =

@@ -80,7 +80,11 @@ struct Growth {
 };
 struct PortGrowth {
   std::array<std::optional<Growth>, kCounters> values;  ///< nullopt: one of the readings has it not
+  std::array<bool, kCounters> once = {};                ///< only one of the readings has it
   bool was_cleared = false;                             ///< some counter went back
+
+  /// Whether no counter moved, of those that both readings have.
+  bool isNone() const;
 
   const std::optional<Growth>& operator[](Counter counter) const {
     return values[static_cast<std::size_t>(counter)];

@@ -10,6 +10,9 @@ namespace muster::links {
 namespace {
 
 constexpr double kBitsPerWord = 32;
+/// Of the line rate: beyond it the window was longer than said. Readings take a while, so a busy
+/// link may seem to carry a little more than all.
+constexpr double kMostLoad = 1.1;
 
 constexpr std::string_view kCableAdvice =
     "clean and reseat both ends; if it goes on, swap the cable with a good neighbour's: errors "
@@ -43,6 +46,8 @@ constexpr std::array kAdvice = {
     AdviceRow{"ber-unproven", "measure for longer"},
     AdviceRow{"idle", "run a load meanwhile, for example nccl-tests' all_reduce_perf"},
     AdviceRow{"not-counted", kMeasureAgain},
+    AdviceRow{"read-once", "read the counters again, the same ones twice"},
+    AdviceRow{"too-much", "say the seconds between the two readings (--window), and measure again"},
     AdviceRow{"unknown-rate", kMeasureAgain},
 };
 
@@ -107,9 +112,22 @@ class LinkEvaluation {
       if (!grown_[counter])
         say(Grade::Unproven, "not-counted",
             fmt::format("it does not count {}", rowOf(counter).words));
+    readOnce();
     for (const auto& row : counterRows())
       if (row.meaning == Meaning::Error && grown_[row.counter] && grown_[row.counter]->is_full)
         say(Grade::Unproven, "counter-full", fmt::format("its counter of {} is full", row.words));
+  }
+
+  /// The end of a reading that was cut. A port that was not read at all has said so already.
+  void readOnce() {
+    if (!std::all_of(kNeeded.begin(), kNeeded.end(),
+                     [this](Counter counter) { return grown_[counter].has_value(); }))
+      return;
+    for (const auto& row : counterRows())
+      if ((row.meaning == Meaning::Error || row.meaning == Meaning::Drop) &&
+          grown_.once[static_cast<std::size_t>(row.counter)])
+        say(Grade::Unproven, "read-once",
+            fmt::format("only one of the readings has its counter of {}", row.words));
   }
 
   void load() {
@@ -119,6 +137,11 @@ class LinkEvaluation {
         words = std::max(words.value_or(0), grown->at_least);
     if (words && rate_ && window_.longest_seconds > 0)
       out_.load = static_cast<double>(*words) * kBitsPerWord / (*rate_ * window_.longest_seconds);
+    if (out_.load && *out_.load > kMostLoad)
+      say(Grade::Unproven, "too-much",
+          fmt::format("it carried {} words in {:.1f} s, {:.3g} times what {} can: the window was "
+                      "another",
+                      *words, window_.longest_seconds, *out_.load, width_speed_));
     out_.waits = grown_.atLeast(Counter::Waits);
     if (out_.waits)
       say(Grade::Good, "congested",

@@ -18,6 +18,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 /// All devices of one kind, by a rule.
@@ -241,6 +242,179 @@ TEST(Recognition, givesOneJobForAHostWithAnotherName) {
   ASSERT_THAT(now.compared.repairs, SizeIs(1));
   EXPECT_THAT(now.compared.repairs[0].text,
               HasSubstr("and 7 more ports answers as localhost: set its host name to gpu007"));
+}
+
+// One host whose HCA has another name than all others' is a cable in the wrong HCA, not a habit.
+TEST(Recognition, believesTheMajorityAboutWhatAnHcaIsCalled) {
+  const auto wish = declared(railCluster(8, 1, 9));
+  for (const char* label : {"mlx5_7", "mlx4_0", "HCA-9", "bnxt_re0"}) {
+    auto found = wish;
+    const auto strange = fmt::format("gpu001 {}", label);
+    rename(found, "gpu001 mlx5_0", strange);
+    const auto now = comparedWith(wish, found);
+    EXPECT_EQ(now.recognized.note, "");
+    ASSERT_THAT(now.compared.deviations, SizeIs(1)) << label;
+    EXPECT_EQ(now.compared.deviations[0].kind, DeviationKind::WrongDescription);
+    EXPECT_EQ(
+        now.compared.repairs[0].text,
+        fmt::format("{0} is at leaf-su1-r0 port 1, where gpu001 mlx5_0 belongs: move the cable "
+                    "from {0} to gpu001 mlx5_0; if they are one, set its node description to "
+                    "gpu001 mlx5_0",
+                    strange));
+  }
+  auto both = wish;
+  rename(both, "gpu001 mlx5_0", "gpu001 mlx5_2");
+  rename(both, "gpu001 mlx5_1", "gpu001 mlx5_3");
+  EXPECT_THAT(comparedWith(wish, both).compared.deviations, SizeIs(2));
+  auto kernels = wish;  // a host without rdma-ndd: its first device is mlx5_0
+  rename(kernels, "gpu001 mlx5_0", "gpu001 HCA-1");
+  EXPECT_THAT(comparedWith(wish, kernels).compared.deviations, IsEmpty());
+}
+
+TEST(Recognition, believesAnHcaThatAnotherFabricDeclares) {
+  const auto cluster = twoFabrics(3);
+  const auto& storage = cluster.fabrics.at("storage");
+  const auto plugged = [](const Topology& wish, const char* own, const std::string& stray,
+                          const Port& at) {
+    auto found = wish;
+    unplug(found, at);
+    found.devices.erase(own);
+    found.devices[stray] = {stray, false, 1, "0x9", {}};
+    plug(found, {stray, 1}, at);
+    return comparedWith(wish, found);
+  };
+  const auto wish = declared(cluster);
+  for (const char* stray : {"gpu001 mlx5_8", "GPU001.hall-2.example.com mlx5_8"}) {
+    const auto now = plugged(wish, "gpu001 mlx5_0", stray, {"leaf-su1-r0", 1});
+    ASSERT_THAT(now.compared.repairs, SizeIs(1)) << stray;
+    EXPECT_EQ(now.compared.repairs[0].text,
+              "swap the cables at gpu001 mlx5_0 port 1 and gpu001 mlx5_8 port 1; gpu001 mlx5_8 "
+              "belongs to fabric storage");
+    ASSERT_THAT(now.compared.deviations, SizeIs(2));
+    EXPECT_EQ(now.compared.deviations[0].kind, DeviationKind::MissingNode);
+    EXPECT_EQ(now.compared.deviations[1].kind, DeviationKind::RailSwapped);
+    EXPECT_EQ(now.compared.deviations[1].declared, "fabric storage");
+  }
+  const auto other = plugged(declaredTopology(cluster, storage).value(), "gpu001 mlx5_8",
+                             "gpu001 mlx5_0", {"st-leaf-su1-r0", 1});
+  ASSERT_THAT(other.compared.repairs, SizeIs(1));
+  EXPECT_THAT(other.compared.repairs[0].text,
+              HasSubstr("swap the cables at gpu001 mlx5_8 port 1 and gpu001 mlx5_0 port 1; "));
+  // Another host's, and one that is in a port of nobody.
+  const auto hosts = plugged(wish, "gpu001 mlx5_0", "gpu002 mlx5_8", {"leaf-su1-r0", 1});
+  ASSERT_THAT(hosts.compared.repairs, SizeIs(1));
+  EXPECT_THAT(
+      hosts.compared.repairs[0].text,
+      AllOf(HasSubstr("from gpu002 mlx5_8 port 1 to gpu001 mlx5_0 port 1"),
+            HasSubstr("gpu002 mlx5_8 belongs to fabric storage, its own cable leads there")));
+  auto extra = wish;
+  extra.devices["gpu002 mlx5_8"] = {"gpu002 mlx5_8", false, 1, "0x9", {}};
+  plug(extra, {"gpu002 mlx5_8", 1}, {"leaf-su1-r0", 16});
+  const auto now = comparedWith(wish, extra);
+  ASSERT_THAT(now.compared.repairs, SizeIs(1));
+  EXPECT_THAT(now.compared.repairs[0].text, AllOf(HasSubstr("pull"), HasSubstr("fabric storage")));
+}
+
+TEST(Recognition, namesASwitchThatIsTheOnlyOneLeftThoughMostOfItsCablesAreWrong) {
+  auto cluster = railCluster(7, 2);
+  cluster.fabrics["ib"].uplinks_per_leaf_spine = 2;
+  const auto wish = declared(cluster);
+  const auto spine = factoryName(wish.devices.at("spine-002"));
+  const auto rotated = [&](int ports) {  // that many cables, each into its neighbour's port
+    auto found = withNames(wish, [](const Device& device) {
+      return device.is_switch ? factoryName(device) : device.name;
+    });
+    for (auto& link : found.links)
+      for (auto* end : {&link.a, &link.b})
+        if (end->node == spine && end->number <= ports) end->number = end->number % ports + 1;
+    for (auto& link : found.links)
+      if (link.b < link.a) std::swap(link.a, link.b);
+    std::sort(found.links.begin(), found.links.end());
+    return comparedWith(wish, found);
+  };
+  for (const int wrong : {5, 8}) {
+    const auto now = rotated(wrong);
+    ASSERT_THAT(now.compared.repairs, SizeIs(1)) << wrong;
+    EXPECT_THAT(now.compared.repairs[0].moves, SizeIs(wrong));
+    EXPECT_THAT(now.compared.repairs[0].text,
+                AllOf(HasSubstr("spine-002 port 1"), Not(HasSubstr("power"))));
+  }
+}
+
+TEST(Recognition, namesTheLastSwitchByAFewOfItsCables) {
+  auto cluster = railCluster(7, 2);
+  cluster.fabrics["ib"].uplinks_per_leaf_spine = 2;
+  const auto wish = declared(cluster);
+  const auto exchanged = [&](std::initializer_list<const char*> others) {
+    auto found = wish;  // a cable of spine-002 for each, from as many leaves as there are
+    std::set<Port> done;
+    for (const std::string other : others) {
+      const auto of = [&](const std::string& spine, const std::string& leaf) {
+        return std::ranges::find_if(found.links, [&](const Link& link) {
+          return link.a.node.starts_with("leaf") && (leaf.empty() || link.a.node == leaf) &&
+                 link.b.node == spine && !done.contains(link.b);
+        });
+      };
+      const auto own = of("spine-002", {});
+      const auto theirs = of(other, own->a.node);
+      done.insert({own->b, theirs->b});
+      std::swap(own->b, theirs->b);
+    }
+    std::sort(found.links.begin(), found.links.end());
+    return comparedWith(wish, withNames(found, [](const Device& device) {
+                          return device.is_switch ? factoryName(device) : device.name;
+                        }));
+  };
+  const auto few = exchanged({"spine-001", "spine-001", "spine-003", "spine-003", "spine-004"});
+  EXPECT_EQ(few.recognized.names.count("spine-002"), 1u);
+  EXPECT_THAT(few.compared.repairs, SizeIs(5));
+  for (const auto& repair : few.compared.repairs) EXPECT_THAT(repair.text, HasSubstr("swap"));
+}
+
+// Neither the leaves' names nor their cables say which is which, but nothing is without power.
+TEST(Recognition, blamesNoSpineWhereRailsOfAWholeUnitAreExchanged) {
+  const auto wish = declared(railCluster(8, 2));
+  auto found = wish;
+  for (int port = 1; port <= 4; ++port) {
+    const auto node = fmt::format("gpu{:03} mlx5_", port);
+    unplug(found, {node + "0", 1});
+    unplug(found, {node + "1", 1});
+    plug(found, {node + "0", 1}, {"leaf-su1-r1", port});
+    plug(found, {node + "1", 1}, {"leaf-su1-r0", port});
+  }
+  const auto now = comparedWith(wish, withNames(found, [](const Device& device) {
+                                  return device.is_switch ? factoryName(device) : device.name;
+                                }));
+  for (const auto& repair : now.compared.repairs)
+    EXPECT_THAT(repair.text, HasSubstr("swap the cables"));
+  EXPECT_THAT(now.compared.repairs, SizeIs(::testing::AllOf(::testing::Ge(1u), ::testing::Le(4u))));
+}
+
+TEST(CompareNames, ofTwoDevicesWithOneNameTheWrongOneIsToldItsOwn) {
+  const auto wish = declared(railCluster(4));
+  auto text = foundText(wish);
+  const std::string_view own = "\"gpu002 mlx5_0\"", other = "\"gpu001 mlx5_0\"";
+  for (auto at = text.find(own); at != std::string::npos; at = text.find(own))
+    text.replace(at, own.size(), other);
+  const auto now = comparedWith(wish, parseFound(text).value());
+  ASSERT_THAT(now.compared.deviations, SizeIs(1));
+  EXPECT_EQ(now.compared.deviations[0].at.node, "gpu002 mlx5_0");
+  EXPECT_THAT(now.compared.repairs[0].text,
+              AllOf(HasSubstr("the device at leaf-su1-r0 port 2 has the node description gpu001 "
+                              "mlx5_0"),
+                    HasSubstr("set it to gpu002 mlx5_0"), Not(HasSubstr("exchange"))));
+}
+
+TEST(CompareNames, noDescriptionIsAWrongOne) {
+  const auto wish = declared(railCluster(4));
+  auto found = wish;
+  rename(found, "gpu001 mlx5_0", "");
+  const auto now = comparedWith(wish, found);
+  ASSERT_THAT(now.compared.deviations, SizeIs(1));
+  EXPECT_EQ(now.compared.deviations[0].kind, DeviationKind::WrongDescription);
+  EXPECT_EQ(now.compared.deviations[0].found, "no node description (at leaf-su1-r0 port 1)");
+  EXPECT_THAT(now.compared.repairs[0].text,
+              HasSubstr("has no node description: set it to gpu001 mlx5_0"));
 }
 
 TEST(CompareSpeeds, givesOneJobForASpeedThatTheInventoryHasWrong) {

@@ -51,8 +51,9 @@ TEST(ToolAnswers, areReadOrRefused) {
             (std::set<std::string>{"0x0000000000100000", "0x00000000002000ab"}));
 }
 
-// Two half-lines of a switch with in-network reduction, as OpenSM 3.3.24 writes them.
-TEST(SubnetList, leavesOutTheAggregationNodesThatADiscoveryLeavesOut) {
+// Two half-lines of a switch with in-network reduction, as OpenSM 3.3.24 writes them. A discovery
+// knows the GUIDs of those that it leaves out; a name alone says nothing.
+TEST(SubnetList, hasTheAggregationNodesToo) {
   constexpr std::string_view kList =
       "{ SW Ports:29 SystemGUID:0000000000200000 NodeGUID:0000000000200000 "
       "PortGUID:0000000000200000 VenID:000000 DevID:0000 Rev:000000A1 {leaf0} LID:0002 PN:29 } "
@@ -71,9 +72,9 @@ TEST(SubnetList, leavesOutTheAggregationNodesThatADiscoveryLeavesOut) {
       "{ SW Ports:29 SystemGUID:0000000000200001 NodeGUID:0000000000200001 "
       "PortGUID:0000000000200001 VenID:00000000 DevID:0000 Rev:000000A1 {Mellanox Technologies "
       "Aggregation Node} LID:0003 PN:01 } PHY=4x LOG=ACT SPD=50\n";
-  EXPECT_EQ(
-      guidsInSubnetList(kList),
-      (std::set<std::string>{"0x0000000000200000", "0x0000000000100020", "0x0000000000200001"}));
+  EXPECT_EQ(guidsInSubnetList(kList),
+            (std::set<std::string>{"0x0000000000200000", "0x0000000000100010", "0x0000000000100020",
+                                   "0x0000000000200001"}));
 }
 
 }  // namespace

@@ -72,6 +72,25 @@ TEST(SlurmTopology, givesLegalNamesWhateverSwitchesAndDomainsAreCalled) {
     EXPECT_LE(labels.find('"', at + 8) - at - 8, 63u);
 }
 
+// Slurm ends at a tree in which a switch is its own child.
+TEST(SlurmTopology, aSwitchWithTheFabricsNameIsAnotherSwitch) {
+  auto cluster = railCluster(4);
+  auto& fabric = cluster.fabrics["ib"];
+  fabric.shape = inventory::FabricShape::Explicit;
+  fabric.subnet_managers.clear();
+  fabric.cables = {{.from_node = "gpu001", .from_port = 1, .to_node = "ib", .to_port = 1},
+                   {.from_node = "gpu002", .from_port = 1, .to_node = "ib", .to_port = 2},
+                   {.from_node = "gpu003", .from_port = 1, .to_node = "leaf", .to_port = 1},
+                   {.from_node = "gpu004", .from_port = 1, .to_node = "leaf", .to_port = 2},
+                   {.from_node = "ib", .from_port = 9, .to_node = "leaf", .to_port = 9}};
+  const auto top = vicinity(cluster);
+  ASSERT_EQ(top.children.size(), 2u);
+  EXPECT_EQ(top.children[0].name, "ib") << "switches keep their names";
+  EXPECT_THAT(top.name, ::testing::MatchesRegex("ib-[0-9a-f]+"));
+  EXPECT_THAT(slurmTree(top), HasSubstr("SwitchName=" + top.name + " Switches=ib,leaf\n"));
+  EXPECT_THAT(kubernetesLabels(top, fabric), HasSubstr("spine: \"" + top.name + "\""));
+}
+
 TEST(SlurmTopology, yamlAndBlocksNameTheNvlinkDomains) {
   auto cluster = railCluster(4);
   auto& fabric = cluster.fabrics["ib"];
@@ -129,6 +148,33 @@ TEST(RenderExports, givesSchedulersTheComputeFabricAlone) {
   EXPECT_THAT(files["ib/cabling.csv"], Not(HasSubstr("mlx5_8")));
   EXPECT_THAT(files["storage/cabling.csv"], HasSubstr("gpu003 mlx5_8"));
   EXPECT_EQ(files.count("cabling.csv"), 0u);
+}
+
+// Names of switches come from cable lists and from outputs of others' tools.
+TEST(RenderExports, aSwitchsNameIsNoPath) {
+  auto cluster = railCluster(2);
+  auto& fabric = cluster.fabrics["ib"];
+  fabric.shape = inventory::FabricShape::Explicit;
+  fabric.subnet_managers.clear();
+  fabric.partitions.clear();
+  fabric.roce.emplace();
+  fabric.cables = {{.from_node = "gpu001", .from_port = 1, .to_node = "../../../up", .to_port = 1},
+                   {.from_node = "gpu001", .from_port = 2, .to_node = "/tmp/abs", .to_port = 1},
+                   {.from_node = "gpu002", .from_port = 1, .to_node = "..-..-..-up", .to_port = 1},
+                   {.from_node = "gpu002", .from_port = 2, .to_node = "leaf-1", .to_port = 1}};
+  const auto topology = declared(cluster);
+  std::set<std::string> paths;
+  for (const auto& file : renderExports(cluster, {{&fabric, &topology}})) {
+    const std::filesystem::path path(file.path);
+    EXPECT_TRUE(paths.insert(file.path).second) << file.path << " is that of two switches";
+    EXPECT_EQ(path.lexically_normal(), path) << file.path;
+    EXPECT_FALSE(path.is_absolute()) << file.path;
+    if (path.extension() == ".json") {
+      const auto folder = path.parent_path().filename();
+      EXPECT_TRUE(folder == "sonic" || folder == "mellanox" || folder == "barefoot") << file.path;
+    }
+  }
+  EXPECT_TRUE(paths.contains("roce/sonic/leaf-1.json"));
 }
 
 TEST(RenderExports, twoComputeFabricsAreTwoTreesWithoutACommonName) {

@@ -31,6 +31,19 @@ std::string sheet(const inventory::Cluster& cluster, const std::string& rack = {
   return cablingCsv(topology, placesOf(cluster, fabric, topology), rack);
 }
 
+TEST(CablingSheet, givesASpreadsheetNothingToCompute) {
+  auto cluster = railCluster(2);
+  auto& fabric = cluster.fabrics["ib"];
+  fabric.shape = inventory::FabricShape::Explicit;
+  fabric.subnet_managers.clear();
+  fabric.cables = {{.from_node = "gpu001", .from_port = 1, .to_node = "=cmd|x", .to_port = 1},
+                   {.from_node = "gpu002", .from_port = 1, .to_node = "=cmd|x", .to_port = 2}};
+  const auto text = sheet(cluster);
+  EXPECT_THAT(text, HasSubstr(",'=cmd|x,"));
+  for (const char* computed : {",=cmd", "\n=cmd", "\"=cmd"})
+    EXPECT_THAT(text, Not(HasSubstr(computed)));
+}
+
 TEST(CablingSheet, hasALabelForEachEndOfEachCable) {
   auto cluster = racked();
   auto text = sheet(cluster);

@@ -28,6 +28,12 @@ class LinkHealth : public ::testing::Test {
         for (const auto& row : links::counterRows()) out.ports[key(port)][row.counter] = 0;
     return out;
   }
+  /// The packets of the reading itself.
+  FabricReading quietLater(double at) const {
+    auto out = quiet(at);
+    for (auto& [port, reading] : out.ports) reading[Counter::SentWords] = 64;
+    return out;
+  }
   std::pair<std::string, int> key(const Port& port) const {
     return {topology_.devices.at(port.node).guid, port.number};
   }
@@ -38,7 +44,7 @@ class LinkHealth : public ::testing::Test {
   inventory::Cluster cluster_ = railCluster(3);
   Topology topology_ = parseIbnetdiscover(foundText(declared(cluster_))).value();
   Topology after_ = topology_;
-  FabricReading first_ = quiet(100), second_ = quiet(400);
+  FabricReading first_ = quiet(100), second_ = quietLater(400);
   const Port leaf_{"leaf-su1-r0", 9};
 };
 
@@ -88,6 +94,19 @@ TEST_F(LinkHealth, aPortThatWasNotReadIsNoAnswer) {
   const auto report = evaluate();
   EXPECT_EQ(report.exitCode(), LinkHealthReport::kNoAnswer);
   EXPECT_EQ(report.count(Grade::Unproven), 1u);
+}
+
+TEST_F(LinkHealth, oneReadingTwiceIsNoAnswer) {
+  for (const auto& same : {first_, second_}) {
+    const auto report = evaluateLinks(topology_, after_, same, {same.ports, 400, 401});
+    EXPECT_EQ(report.exitCode(), LinkHealthReport::kNoAnswer);
+    EXPECT_THAT(toText(report), HasSubstr("no counter of any port moved"));
+  }
+  auto one_moved = first_;
+  one_moved.ports.begin()->second[Counter::SentPackets] = 1;
+  EXPECT_EQ(evaluateLinks(topology_, after_, first_, {one_moved.ports, 400, 401}).exitCode(),
+            LinkHealthReport::kGood)
+      << "most links of an idle fabric carry nothing";
 }
 
 TEST_F(LinkHealth, noLinksAreNoAnswer) {

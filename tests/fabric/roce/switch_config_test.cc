@@ -76,6 +76,74 @@ TEST_F(SonicConfig, eachDifferenceIsNamedAtItsPort) {
               ElementsAre(differs("Ethernet8", "no PFC watchdog")));
 }
 
+TEST_F(SonicConfig, theLosslessClassIsAlone) {
+  const auto with = [this](std::vector<std::pair<const char*, json>> changes) {
+    const auto before = config_;
+    for (auto& [pointer, value] : changes) config_[json::json_pointer(pointer)] = std::move(value);
+    auto out = check({1});
+    config_ = before;
+    return out;
+  };
+  EXPECT_THAT(with({{"/TC_TO_PRIORITY_GROUP_MAP/MUSTER/0", "3"},
+                    {"/TC_TO_PRIORITY_GROUP_MAP/MUSTER/5", "3"}}),
+              ElementsAre(differs("Ethernet0", "classes 0,5 share priority group 3")));
+  EXPECT_THAT(with({{"/TC_TO_QUEUE_MAP/MUSTER/0", "3"}}),
+              ElementsAre(differs("Ethernet0", "classes 0 leave by queue 3 with the lossless")));
+  EXPECT_THAT(with({{"/WRED_PROFILE/MUSTER_ECN/wred_green_enable", "false"}}),
+              ElementsAre(differs("Ethernet0", "queue 3 does not mark: its profile is off")));
+  EXPECT_THAT(with({{"/SCHEDULER/MUSTER_SHARED/type", "STRICT"}}),
+              ElementsAre(differs("Ethernet0", "MUSTER_SHARED, is 'STRICT' instead of DWRR")));
+  EXPECT_THAT(with({{"/SCHEDULER/MUSTER_SHARED/weight", "0"}}),
+              ElementsAre(differs("Ethernet0", "queue 3 has the weight '0'")));
+  EXPECT_THAT(with({{"/SCHEDULER/MUSTER_SHARED/weight", "15"}}), IsEmpty()) << "SONiC's own";
+  EXPECT_THAT(with({{"/PFC_WD/Ethernet0/action", "alert"}}),
+              ElementsAre(differs("Ethernet0", "action is alert instead of drop")));
+  EXPECT_THAT(with({{"/PFC_WD/Ethernet0/detection_time", "100000000"}}),
+              ElementsAre(differs("Ethernet0", "detection_time is '100000000': 100 to 5000 ms")));
+  EXPECT_THAT(with({{"/PORT_QOS_MAP/Ethernet0/pfcwd_sw_enable", "4"}}),
+              ElementsAre(differs("Ethernet0", "does not watch priority 3")));
+  EXPECT_THAT(with({{"/PORT_QOS_MAP/Ethernet0/pfcwd_sw_enable", "3,4"}}), IsEmpty());
+  config_ = loaded(SonicAsic::Mellanox);
+  config_["DEVICE_METADATA"]["localhost"]["platform"] = "x86_64-mlnx_msn4700-r0";
+  config_["BUFFER_PG"].erase("Ethernet0|3-4");
+  config_["BUFFER_PG"]["Ethernet0|0-7"]["profile"] = "NULL";
+  EXPECT_THAT(check({1}), ElementsAre(differs("Ethernet0",
+                                              "priority group 0 of the classes "
+                                              "0,1,2,4,5,6,7 is lossless as well")));
+}
+
+TEST_F(SonicConfig, aLargerMtuIsGoodAndNoneIsSonicsOwn) {
+  config_["PORT"]["Ethernet0"]["mtu"] = "9100";
+  config_["PORT"]["Ethernet8"].erase("mtu");
+  EXPECT_THAT(check(), IsEmpty());
+  config_["PORT"]["Ethernet0"]["mtu"] = "9000x";
+  EXPECT_THAT(check(), ElementsAre(differs("Ethernet0", "the MTU is '9000x', which is no number")));
+}
+
+TEST_F(SonicConfig, aPortIsUpOnlyWhereItSaysSo) {
+  config_["PORT"]["Ethernet0"]["admin_status"] = "DOWN";
+  EXPECT_THAT(check(), ElementsAre(differs("Ethernet0", "it is shut down")));
+  config_["PORT"]["Ethernet0"].erase("admin_status");
+  config_["PORT"]["Ethernet0"]["lanes"] = "0,1,2,3";
+  EXPECT_THAT(check(), ElementsAre(differs("Ethernet0", "it is shut down")));
+}
+
+TEST_F(SonicConfig, isHeldToTheSwitchThatWasNamed) {
+  const std::set<std::string> switches = {"leaf-su1-r0", "spine-001"};
+  const auto of = [&](const char* host) {
+    config_["DEVICE_METADATA"]["localhost"]["hostname"] = host;
+    return isOfAnotherSwitch(config_.dump(), "leaf-su1-r0", switches);
+  };
+  for (const char* own : {"leaf-su1-r0", "LEAF-SU1-R0.example.com", "sonic"})
+    EXPECT_FALSE(of(own)) << own;
+  const auto other = of("Spine-001.example.com");
+  ASSERT_TRUE(other);
+  EXPECT_THAT(other->text, HasSubstr("another switch than leaf-su1-r0"));
+  EXPECT_TRUE(
+      isOfAnotherSwitch(R"([{"header": {}}, {"set": {"system": {"hostname": "spine-001"}}}])",
+                        "leaf-su1-r0", switches));
+}
+
 TEST_F(SonicConfig, aPortThatIsCabledAndUntouchedIsFound) {
   EXPECT_THAT(check({1, 5}), ElementsAre(differs("Ethernet16", "it ignores DSCP")));
   EXPECT_THAT(check({1, 40}), ElementsAre(differs("port 40", "the switch has no such port")));

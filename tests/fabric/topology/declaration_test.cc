@@ -246,6 +246,38 @@ TEST_F(ExplicitDeclarations, aCableFromASwitchToItselfIsRefused) {
                                             "(ports 10 and 11)")));
 }
 
+// What was faulty when somebody looked is not what is wanted.
+TEST_F(ExplicitDeclarations, aTopologyFileWithASlowCableIsWarnedOf) {
+  cluster_ = railCluster(7, 2);
+  auto look = declared(cluster_);
+  fabric().shape = inventory::FabricShape::Explicit;
+  fabric().where = kFabricAt;
+  const auto from = [this](const Topology& seen) {
+    fabric().topology = foundText(seen);
+    return said();
+  };
+  EXPECT_THAT(from(look), IsEmpty());
+  auto* link = findLink(look, {"gpu001 mlx5_0", 1});
+  link->width_speed = "1xSDR";
+  EXPECT_THAT(from(look), ElementsAre(AllOf(HasSubstr("warning: "), HasSubstr("1 of 15 cables of "
+                                                                              "nodes at 1xSDR, "
+                                                                              "most others at "
+                                                                              "4xHDR: gpu001 mlx5_0"
+                                                                              " port 1"))));
+  link->width_speed = "4xHDR/1xHDR";
+  auto text = foundText(look);  // each end tells its own
+  const auto first = text.find("4xHDR/1xHDR");
+  text.replace(first, 11, "4xHDR");
+  text.replace(text.find("4xHDR/1xHDR"), 11, "1xHDR");
+  fabric().topology = text;
+  EXPECT_THAT(said(), ElementsAre(AllOf(HasSubstr("error: "),
+                                        HasSubstr("whose ends say different speeds: gpu001"))));
+  for (auto& one : look.links)  // splitter cables
+    one.width_speed =
+        one.a.node.starts_with("gpu") || one.a.node.starts_with("contr") ? "2xNDR" : "4xNDR";
+  EXPECT_THAT(from(look), IsEmpty());
+}
+
 // What was wrong: each was an HCA of its own, so one port had three cables.
 TEST_F(ExplicitDeclarations, everyNameOfAPortIsThatPort) {
   const auto cables = fabric().cables;

@@ -85,6 +85,35 @@ TEST(FoundText, isReadAsEveryToolPrintsIt) {
   }
 }
 
+// Root of a host can write that name too, but neither its device id nor where its cable leads.
+TEST(FoundText, believesAnAggregationNodeByItsPlaceOnly) {
+  const auto moved =
+      [](std::string_view text,
+         std::initializer_list<std::pair<std::string_view, std::string_view>> changes) {
+        std::string out(text);
+        for (const auto& [from, to] : changes) out = changed(out, from, to);
+        return out;
+      };
+  for (const auto& text :
+       {moved(kTwoHosts, {{"[41]", "[5]"}}),  // an ordinary port
+        moved(kPorts, {{" 10 41 ", " 10  5 "}, {"10  3 0x", "10 41 0x"}}),
+        moved(kLinks, {{"  41[", "   5["}, {"10    3[", "10   41["}}),
+        moved(kTwoHosts, {{"Switch\t41", "Switch\t40"}, {"[41]", "[5]"}}),
+        moved(kLinks, {{"  41[", "  40["}}),  // the last one of a switch without such a node
+        moved(kPorts, {{" 10 41 ", " 10 40 "}}),
+        moved(kTwoHosts, {{"caguid=0x400", "devid=0x101b\ncaguid=0x400"}}),  // ConnectX-6
+        moved(kTwoHosts, {{"caguid=0x400", "devid=0xa2d6\ncaguid=0x400"}})}) {
+    const auto found = parseFound(text);
+    ASSERT_TRUE(found) << found.error().str() << "\n" << text;
+    EXPECT_EQ(found->devices.size(), 4u) << text;
+    EXPECT_EQ(found->links.size(), 3u) << text;
+    EXPECT_TRUE(found->switch_parts.empty());
+  }
+  const auto real = parseFound(moved(kTwoHosts, {{"caguid=0x400", "devid=0xcf09\ncaguid=0x400"}}));
+  ASSERT_TRUE(real) << real.error().str();
+  EXPECT_EQ(real->switch_parts, std::vector<std::string>{"0x0000000000000400"});
+}
+
 TEST(FoundText, isReadAsTerminalsAndOtherSystemsLeaveIt) {
   const std::vector<std::string> texts = {
       "\xef\xbb\xbf" + std::string(kTwoHosts),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counters, bit error rates and verdicts: the arithmetic, and the traps that hide in it.
-#include "wire/links/counter_text.h"
+#include "wire/links/counters.h"
 #include "wire/links/transceiver.h"
 #include "wire/links/verdict.h"
 
@@ -191,104 +191,36 @@ TEST(LinkVerdict, failsClosed) {
       << "idle";
 }
 
+TEST(LinkVerdict, aCounterThatOnlyOneReadingHasIsUnproven) {
+  auto cut = reading({{Counter::SentWords, 1'000}});
+  cut[Counter::Discards].reset();
+  for (const auto& verdict : {verdictOf(reading(), cut), verdictOf(cut, reading())}) {
+    EXPECT_EQ(verdict.grade, Grade::Unproven);
+    EXPECT_THAT(kinds(verdict), Contains("read-once"));
+  }
+  EXPECT_EQ(verdictOf(cut, cut).grade, Grade::Good) << "a device that has no such counter";
+}
+
+TEST(LinkVerdict, moreThanTheLineCarriesSaysThatTheWindowIsAnother) {
+  const auto carried = [](double share) {  // in 20 s at 425 Gb/s
+    return verdictOf(
+        reading(),
+        reading({{Counter::SentWords, static_cast<std::uint64_t>(share * 425e9 * 20 / 32)}}), 20);
+  };
+  EXPECT_EQ(carried(1.05).grade, Grade::Good) << "the readings took a second";
+  const auto verdict = carried(15);
+  EXPECT_EQ(verdict.grade, Grade::Unproven);
+  ASSERT_THAT(kinds(verdict), Contains("too-much"));
+  EXPECT_THAT(verdict.complaints[0].text, HasSubstr("15 times what 4xNDR can"));
+  EXPECT_THAT(std::string(adviceFor("too-much")), HasSubstr("--window"));
+}
+
 TEST(LinkVerdict, errorsCountAlsoThroughAClear) {
   const auto verdict = verdictOf(reading({{Counter::SymbolErrors, 60'000}}),
                                  reading({{Counter::SymbolErrors, 50'000}}));
   EXPECT_EQ(verdict.grade, Grade::Bad) << "50,000 since the clear are too many in any case";
   EXPECT_THAT(kinds(verdict), Contains("cleared"));
   EXPECT_EQ(verdict.ber->high, 1);
-}
-
-constexpr std::string_view kPerfquery = R"(# Port counters: Lid 2 port 5 (CapMask: 0x1300)
-PortSelect:......................5
-CounterSelect:...................0x0000
-SymbolErrorCounter:..............120
-LinkErrorRecoveryCounter:........0
-LinkDownedCounter:...............1
-PortRcvErrors:...................0
-QP1Dropped:......................9
-PortXmitData:....................4294967295
-PortRcvData:.....................18432
-PortXmitWait:....................77
-)";
-constexpr std::string_view kExtendedQuery =
-    R"(# Port extended counters: Lid 2 port 5 (CapMask: 0x1300 CapMask2: 0x0000000)
-PortSelect:......................5
-PortXmitData:....................99999999999
-PortRcvData:.....................18433
-PortUnicastXmitPkts:.............0
-)";
-
-TEST(CounterText, readsPerfquery) {
-  const auto plain = parsePerfquery(kPerfquery);
-  ASSERT_TRUE(plain) << plain.error().str();
-  const auto& port = plain->at({2, 5});
-  EXPECT_EQ(port[Counter::SymbolErrors], 120u);
-  EXPECT_EQ(port[Counter::Downs], 1u);
-  EXPECT_EQ(port[Counter::Waits], 77u);
-  EXPECT_FALSE(port[Counter::Discards]) << "it was not printed";
-}
-
-TEST(CounterText, sixtyFourBitsStandInEitherOrder) {
-  for (const auto& text : {std::string(kPerfquery) + std::string(kExtendedQuery),
-                           std::string(kExtendedQuery) + std::string(kPerfquery)}) {
-    const auto both = parsePerfquery(text);
-    ASSERT_TRUE(both) << both.error().str();
-    EXPECT_EQ(both->at({2, 5})[Counter::SentWords], 99'999'999'999u);
-    EXPECT_EQ(both->at({2, 5})[Counter::SymbolErrors], 120u);
-  }
-}
-
-TEST(CounterText, refusesWhatPerfqueryDoesNotPrint) {
-  for (const auto& text :
-       {std::string(), std::string("perfquery: iberror: failed"),
-        std::string("SymbolErrorCounter:....1\n"),
-        std::string(kPerfquery) + std::string(kPerfquery),
-        std::string("# Port counters: Lid 2 port 5 (CapMask: 0x1300)\n"),
-        std::string("# Port counters: Lid two port 5\n"),
-        std::string("# Port counters: Lid 2 port 5\nSymbolErrorCounter:....\n"),
-        std::string(
-            "# Port counters: Lid 2 port 5\nSymbolErrorCounter:....99999999999999999999\n")})
-    EXPECT_FALSE(parsePerfquery(text)) << text;
-}
-
-constexpr std::string_view kErrors = R"(Errors for 0x200000 "leaf-su1-r0"
-   GUID 0x200000 port ALL: [SymbolErrorCounter == 120] [PortXmitWait == 77]
-   GUID 0x200000 port 5: [SymbolErrorCounter == 120] [PortXmitWait == 77]
-
-## Summary: 5 nodes checked, 1 bad nodes found
-##          19 ports checked, 1 ports have errors beyond threshold
-## Thresholds: 
-## Suppressed:
-)";
-constexpr std::string_view kData = R"(Data Counters for 0x200000 "leaf-su1-r0"
-   GUID 0x200000 port 2: [PortXmitData == 45216 (176.625KB)] [PortRcvData == 24336 (95.062KB)] [PortXmitPkts == 334 (334.000)]
-   GUID 0x200000 port 5: [PortXmitData == 16920 (66.094KB)] [PortRcvData == 16920 (66.094KB)]
-
-## Summary: 5 nodes checked, 0 bad nodes found
-)";
-
-TEST(CounterText, readsQueryErrors) {
-  const auto both = parseQueryErrors(kErrors, kData);
-  ASSERT_TRUE(both) << both.error().str();
-  const std::string guid = "0x0000000000200000";
-  EXPECT_EQ(both->at({guid, 5})[Counter::SymbolErrors], 120u);
-  EXPECT_EQ(both->at({guid, 5})[Counter::SentWords], 16'920u);
-  EXPECT_EQ(both->at({guid, 2})[Counter::SymbolErrors], 0u)
-      << "what is under the threshold of 0 is 0";
-  EXPECT_EQ(both->at({guid, 2})[Counter::ReceivedWords], 24'336u);
-  EXPECT_EQ(both->size(), 2u) << "the sum of all ports is no port";
-  const auto one_file = std::string(kErrors) + std::string(kData);
-  EXPECT_EQ(parseQueryErrors(one_file, one_file)->at({guid, 5})[Counter::SymbolErrors], 120u);
-}
-
-TEST(CounterText, refusesHalfAQuery) {
-  EXPECT_FALSE(parseQueryErrors(kErrors.substr(0, 80), kData)) << "the tool was killed";
-  EXPECT_FALSE(parseQueryErrors(kErrors, kData.substr(0, 200)));
-  EXPECT_FALSE(parseQueryErrors(
-      "   GUID 0x20 port five: [PortXmitWait == 1]\n## Summary: 1 nodes checked", kData));
-  EXPECT_FALSE(parseQueryErrors(
-      "   GUID 0x20 port 5: [PortXmitWait 1]\n## Summary: 1 nodes checked", kData));
 }
 
 TEST(TransceiverText, findsTheSerialNumber) {
