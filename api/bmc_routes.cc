@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known of BMCs, and what a person says about them after having looked; none is asked.
 #include "api/answers.h"
+#include "api/run_json.h"
+#include "api/run_orders.h"
 #include "api/schema.h"
 #include "app/nodes/bmc_credentials.h"
 #include "app/nodes/bmc_trust.h"
@@ -39,6 +41,14 @@ Act reset(Reset change) {
   };
 }
 
+/// Whoever carries runs out changes them.
+Act change(lifecycle::RunKind kind) {
+  return [kind](SiteReader& reader, const Call& call) -> Reply {
+    TRY(made, submitRun(reader, call, kind));
+    return Answer{202, runJson(made), {{"Location", std::string(kBasePath) + "/runs/" + made.id}}};
+  };
+}
+
 }  // namespace
 
 void addBmcRoutes(std::vector<ApiRoute>& routes) {
@@ -63,6 +73,30 @@ void addBmcRoutes(std::vector<ApiRoute>& routes) {
   add("/bmcs/trust/reset", "Pin the certificate and the SSH host key that these BMCs present next",
       app::resetBmcTrust);
   add("/bmcs/auth/reset", "Try the refused password of these BMCs once more", app::resetBmcAuth);
+  const auto ask = [&](std::string path, std::string_view summary, lifecycle::RunKind kind) {
+    routes.push_back(
+        {"POST",
+         std::move(path),
+         Verb::Rotate,
+         Reach::Scoped,
+         summary,
+         {},
+         {},
+         {{"nodes", Kind::Hostlist, "Hostlist", true},
+          {"confirm", Kind::Boolean, "Wait for its author's yes when the plan is known"},
+          {"after_restart", Kind::Text, "continue or pause"},
+          {"inventory", Kind::Text,
+           "Digest of the inventory that is meant; of another one the run fails"}},
+         refTo("Run"),
+         202,
+         change(kind)});
+    routes.back().knows_its_key = true;
+  };
+  ask("/bmcs/password/rotate", "Change these BMCs' password to the next one of their credential",
+      lifecycle::RunKind::BmcPassword);
+  ask("/bmcs/certificate/issue",
+      "Let these BMCs make a key and give them a certificate, which is trusted from then on",
+      lifecycle::RunKind::BmcCertificate);
 }
 
 }  // namespace muster::api

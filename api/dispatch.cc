@@ -195,24 +195,38 @@ std::expected<Call, Problem> authorize(const ApiRoute& route, SiteReader& reader
 io::ServerResponse dispatch(const ApiRoute& route, SiteReader& reader,
                             const io::ServerRequest& request, const Caller& caller) {
   const auto id = requestIdOf(request);
-  auto reply = [&]() -> Reply {
-    try {
-      TRY(call, authorize(route, reader, request, caller, id));
-      if (route.needs_serving_host) TRY_OK(requireServingHost(reader));
-      auto acted = actOnce(route, reader, request, call);
-      if (route.method != "GET") reader.expireFleet();
-      return acted;
-    } catch (const std::exception& e) {
-      logWarning("api", "{} {}: {}", request.method, request.target, e.what());
-      return std::unexpected(Problem(500, "internal", "this request met a mistake of muster's",
-                                     "report it with the request id"));
-    }
-  }();
+  auto reply = guarded(request, [&]() -> Reply {
+    TRY(call, authorize(route, reader, request, caller, id));
+    if (route.needs_serving_host) TRY_OK(requireServingHost(reader));
+    auto acted = actOnce(route, reader, request, call);
+    if (route.method != "GET") reader.expireFleet();
+    return acted;
+  });
+  auto response = respond(route, request, std::move(reply), id);
+  count(route, response, reader);
+  return response;
+}
+
+Reply guarded(const io::ServerRequest& request, const std::function<Reply()>& work) {
+  try {
+    return work();
+  } catch (const std::exception& e) {
+    logWarning("api", "{} {}: {}", request.method, request.target, e.what());
+    return std::unexpected(Problem(500, "internal", "this request met a mistake of muster's",
+                                   "report it with the request id"));
+  }
+}
+
+io::ServerResponse respond(const ApiRoute& route, const io::ServerRequest& request, Reply reply,
+                           const std::string& id) {
   if (!reply) speakOfMembers(reply.error(), route);
   auto response = reply ? encode(request, std::move(*reply), id) : toResponse(reply.error(), id);
   response.headers["X-Request-Id"] = id;
-  ++reader.counters().answered[{std::string(route.method) + " " + route.path, response.status}];
   return response;
+}
+
+void count(const ApiRoute& route, const io::ServerResponse& response, SiteReader& reader) {
+  ++reader.counters().answered[{std::string(route.method) + " " + route.path, response.status}];
 }
 
 io::ServerResponse encode(const io::ServerRequest& request, Answer answer,

@@ -28,6 +28,13 @@ std::expected<Call, Problem> authorize(const ApiRoute& route, SiteReader& reader
 io::ServerResponse dispatch(const ApiRoute& route, SiteReader& reader,
                             const io::ServerRequest& request, const Caller& caller);
 
+/// Parts of it, for who asks a route's `beside`: on any thread, and on the reader's.
+io::ServerResponse respond(const ApiRoute& route, const io::ServerRequest& request, Reply reply,
+                           const std::string& request_id);
+void count(const ApiRoute& route, const io::ServerResponse& response, SiteReader& reader);
+/// A mistake of muster's is answered as one.
+Reply guarded(const io::ServerRequest& request, const std::function<Reply()>& work);
+
 /// JSON with ETag, 304, gzip. `request` says what the client takes.
 io::ServerResponse encode(const io::ServerRequest& request, Answer answer,
                           const std::string& request_id);

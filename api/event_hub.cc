@@ -47,7 +47,10 @@ class EventSubscription {
 
   void wake() { timer_.cancel(); }
   /// Its place is one of a log that is gone.
-  void beginAnew() { begins_anew_ = true; }
+  void beginAnew() {
+    begins_anew_ = true;
+    began_at_ = -1;
+  }
 
   Task<std::optional<std::string>> next() {
     if (!std::exchange(greeted_, true)) co_return std::string(kGreeting);
@@ -56,6 +59,7 @@ class EventSubscription {
       if (hub_->last_ >= 0) {
         if (std::exchange(begins_anew_, false)) after_.reset();
         if (!after_) after_ = hub_->last_;
+        leaveLogThatIsGone();
         if (auto text = co_await missed(); !text.empty()) {
           if (may_go_on_ && !may_go_on_()) co_return std::nullopt;
           co_return text;
@@ -76,6 +80,16 @@ class EventSubscription {
   }
 
  private:
+  /// A place that the log has not reached, looked at again since, is one of another log (a restored
+  /// store's): waiting until this one gets there would be silence.
+  void leaveLogThatIsGone() {
+    if (began_at_ < 0) {
+      began_at_ = hub_->last_;
+      polls_then_ = hub_->polls_;
+    }
+    if (*after_ > hub_->last_ && hub_->polls_ > polls_then_) after_ = began_at_;
+  }
+
   /// What came behind its place, as much as a piece holds.
   Task<std::string> missed() {
     std::string out;
@@ -107,6 +121,8 @@ class EventSubscription {
   std::function<bool(const std::string&)> wanted_;
   std::function<bool()> may_go_on_;
   bool greeted_ = false, begins_anew_ = false;
+  std::int64_t began_at_ = -1;  ///< the log's newest as this began; -1: it has not
+  std::uint64_t polls_then_ = 0;
   Steady::time_point ends_at_ = Steady::now() + kStreamLife;
 };
 
@@ -145,6 +161,7 @@ Task<void> EventHub::poll() {
     co_return;
   }
   failing_ = false;
+  ++polls_;
   Frames frames;
   for (const auto& event : **found) frames.push_back(std::make_shared<const Frame>(frameOf(event)));
   if (after < 0) {  // what was there before is in the store

@@ -71,6 +71,7 @@ class EventHub : public std::enable_shared_from_this<EventHub> {
   std::deque<std::shared_ptr<const Frame>> kept_;
   std::int64_t last_ = -1;       ///< newest that is known; -1: the store was not asked yet
   std::int64_t kept_after_ = 0;  ///< all that came later is in kept_
+  std::uint64_t polls_ = 0;      ///< looks at the log that were answered
   bool failing_ = false;
   std::uint64_t store_number_ = 0;  ///< whose log this is
   std::vector<EventSubscription*> clients_;

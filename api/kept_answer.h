@@ -11,7 +11,7 @@
 
 namespace muster::api {
 
-/// Of one route, on the reader thread alone. At most a fifth of the thread goes into making it.
+/// On one thread alone. At most a fifth of it goes into making the same thing again and again.
 template <class T>
 class Kept {
  public:

@@ -8,6 +8,7 @@
 #include "app/images.h"
 #include "app/nodes/bmc_credentials.h"
 #include "app/nodes/discovery.h"
+#include "app/nodes/measurements.h"
 #include "app/records/notifications.h"
 #include "app/site/site_records.h"
 #include "app/validation/certificates.h"
@@ -27,6 +28,12 @@ constexpr std::uint64_t kMostCount = std::numeric_limits<int>::max();
 
 int smallCount(Members& read, const char* key) {
   return static_cast<int>(read.unsignedNumber(key, kMostCount));
+}
+
+/// JSON has no infinity: it says null.
+double anyNumber(Members& read, const char* key) {
+  const auto* value = read.field(key);
+  return value && value->is_null() ? std::numeric_limits<double>::infinity() : read.number(key, 0);
 }
 
 Error unreadable(const Error& error) {
@@ -226,6 +233,30 @@ Result<discovery::Anomaly> anomalyFrom(const json& source) {
       discovery::Anomaly{read.text("what"), read.text("where"), read.text("what_to_do")});
 }
 
+Result<app::MeasuredFleet> measuredFleetFrom(const json& source) {
+  Members read(source, "measurements");
+  app::MeasuredFleet out;
+  out.numbers = read.count("numbers");
+  out.comparisons = read.count("comparisons");
+  out.false_alarms = read.number("false_alarms_expected", 0);
+  out.nodes = read.array("nodes", kAnswerItems).size();
+  out.alarms = read.items("alarms", [](const json& each) -> Result<app::MeasuredFleet::Alarm> {
+    Members alarm(each, "measurements.alarm");
+    return alarm.as(app::MeasuredFleet::Alarm{alarm.text("kind"), alarm.text("text"),
+                                              anyNumber(alarm, "sigmas"),
+                                              anyNumber(alarm, "limit")});
+  });
+  out.typical = read.items("groups", [](const json& each) -> Result<app::MeasuredFleet::Typical> {
+    Members group(each, "measurements.group");
+    return group.as(app::MeasuredFleet::Typical{group.text("sku"), group.text("metric"),
+                                                group.count("values"), anyNumber(group, "median"),
+                                                anyNumber(group, "sigma")});
+  });
+  out.not_said = read.text("not_said");
+  out.left_out = read.text("left_out");
+  return read.as(std::move(out));
+}
+
 Result<app::BmcIdentity> bmcIdentityFrom(const json& source) {
   Members read(source, "bmc");
   app::BmcIdentity out;
@@ -240,6 +271,7 @@ Result<app::BmcIdentity> bmcIdentityFrom(const json& source) {
   });
   out.memory.inventory_is_behind = read.flag("inventory_is_behind");
   out.memory.password_refused = read.flag("password_refused");
+  out.signer = read.text("signer", kMayBeAbsent);
   out.rotates = read.field("rotation", kMayBeAbsent) != nullptr;
   if (out.rotates)
     out.memory.rotation = read.word("rotation", [](const std::string& text) {

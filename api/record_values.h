@@ -14,6 +14,7 @@ struct PoolBreaker;
 struct DiscoveredMachine;
 struct FabricCable;
 struct FabricSummary;
+struct MeasuredFleet;
 struct NodeUpgrade;
 struct ReceiverState;
 }  // namespace muster::app
@@ -47,6 +48,8 @@ Result<validate::Certificate> certificateFrom(nlohmann::json json);
 Result<app::CertificateVerdict> certificateVerdictFrom(const nlohmann::json& json);
 Result<app::DiscoveredMachine> discoveredMachineFrom(const nlohmann::json& json);
 Result<discovery::Anomaly> anomalyFrom(const nlohmann::json& json);
+/// Without documents.
+Result<app::MeasuredFleet> measuredFleetFrom(const nlohmann::json& json);
 Result<app::BmcIdentity> bmcIdentityFrom(const nlohmann::json& json);
 Result<bmc::KeptBoot> keptBootFrom(const nlohmann::json& json);
 Result<app::PoolBreaker> poolBreakerFrom(const nlohmann::json& json);

@@ -11,6 +11,7 @@
 #include "app/nodes/bmc_power.h"
 #include "app/nodes/console.h"
 #include "app/nodes/discovery.h"
+#include "app/nodes/measurements.h"
 #include "app/nodes/wipe.h"
 #include "app/records/notifications.h"
 #include "app/validation/certificates.h"
@@ -32,7 +33,7 @@ using nlohmann::json;
 
 constexpr std::size_t kMostHistory = 10'000;  ///< of one answer
 constexpr std::size_t kMostParts = 64;        ///< of a recorded boot, 256 KiB each
-constexpr std::chrono::minutes kBmcTimeout{20};
+constexpr std::chrono::minutes kBmcTimeout{20}, kReportTimeout{10};
 constexpr std::chrono::milliseconds kBmcPoll{500};
 
 std::string nodePath(const std::string& node) { return "/nodes/" + io::percentEncode(node); }
@@ -195,6 +196,29 @@ Result<std::vector<app::ReceiverState>> RemoteRecords::receivers() {
   TRY(answer, server_.get("/receivers"));
   TRY(items, itemsOf(answer));
   return madeOf(*items, receiverFrom);
+}
+
+/// Asked for at once, so that all are of one reading of the measurements: the server keeps it for a
+/// moment.
+Result<app::MeasuredFleet> RemoteRecords::measurements(
+    const app::MeasurementsRequest& request, const std::vector<app::ReportFormat>& formats) {
+  const ServerConnection::Query query{{"days", std::to_string(request.days)},
+                                      {"false_alarms", fmt::format("{}", request.false_alarms)}};
+  TRY(answer, server_.get("/measurements", query, kReportTimeout));
+  TRY(out, measuredFleetFrom(answer));
+  for (const auto format : formats) {
+    if (format == app::ReportFormat::Json) {
+      auto report = answer;
+      report.erase("left_out");
+      out.documents.emplace(format, jsonText(report, 1) + "\n");
+      continue;
+    }
+    const auto* resource =
+        format == app::ReportFormat::Html ? "/measurements/report.html" : "/measurements/junit.xml";
+    TRY(document, server_.text(resource, query, kReportTimeout));
+    out.documents.emplace(format, std::move(document));
+  }
+  return std::move(out);
 }
 
 Result<app::RevokedCertificate> RemoteRecords::revokeCertificate(const std::string& node,

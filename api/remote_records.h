@@ -31,6 +31,8 @@ class RemoteRecords final : public app::SiteRecords {
   Result<std::vector<NodeName>> wipeGrants() override;
   Result<std::vector<app::PoolBreaker>> breakers() override;
   Result<std::vector<app::ReceiverState>> receivers() override;
+  Result<app::MeasuredFleet> measurements(const app::MeasurementsRequest& request,
+                                          const std::vector<app::ReportFormat>& formats) override;
   Result<app::RevokedCertificate> revokeCertificate(const std::string& node,
                                                     const std::string& reason) override;
   Result<WallTime> overrideCertificate(const app::CertificateOverride& request) override;

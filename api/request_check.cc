@@ -28,6 +28,13 @@ std::optional<std::int64_t> numberOf(std::string_view text) {
                                                                   : std::nullopt;
 }
 
+std::optional<double> realOf(std::string_view text) {
+  double out = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(out)
+                                                                  : std::nullopt;
+}
+
 /// In words that also fit who typed a command, and has never seen this API.
 std::string adviceOn(const Field& field) {
   return field.kind == Kind::Hostlist ? "a hostlist names nodes like this: gpu[001-128],login1"
@@ -36,6 +43,14 @@ std::string adviceOn(const Field& field) {
 
 Problem wrong(const Field& field, std::string_view why) {
   return {400, "invalid-input", fmt::format("\"{}\" {}", field.name, why), adviceOn(field)};
+}
+
+bool isWithin(const Field& field, double number) {
+  return number >= static_cast<double>(field.min) && number <= static_cast<double>(field.max);
+}
+
+Problem outside(const Field& field) {
+  return wrong(field, fmt::format("must be a number from {} to {}", field.min, field.max));
 }
 
 std::expected<void, Problem> checkText(const Field& field, const std::string& text) {
@@ -68,7 +83,11 @@ std::expected<void, Problem> checkText(const Field& field, const std::string& te
       if (text != "true" && text != "false")
         return std::unexpected(wrong(field, "must be true or false"));
       return {};
-    case Kind::Number:  // of a body alone, where it is a number already
+    case Kind::Number: {  // of a query; in a body it is a number already
+      const auto number = realOf(text);
+      if (!number || !isWithin(field, *number)) return std::unexpected(outside(field));
+      return {};
+    }
     case Kind::Text:
     case Kind::Texts:
       break;
@@ -172,10 +191,7 @@ std::expected<nlohmann::json, Problem> checkBody(const ApiRoute& route, std::str
     if (!isOfKind(value, field->kind))
       return std::unexpected(wrong(*field, fmt::format("must be {}", wordOf(field->kind))));
     if (field->kind == Kind::Number) {
-      const auto number = value.get<double>();
-      if (!(number >= static_cast<double>(field->min) && number <= static_cast<double>(field->max)))
-        return std::unexpected(
-            wrong(*field, fmt::format("must be from {} to {}", field->min, field->max)));
+      if (!isWithin(*field, value.get<double>())) return std::unexpected(outside(*field));
       continue;
     }
     const bool is_text = value.is_string();
@@ -205,7 +221,8 @@ std::vector<std::string> Call::texts(const std::string& name) const {
 
 double Call::number(const std::string& name) const {
   const auto found = body.find(name);
-  return found != body.end() && found->is_number() ? found->get<double>() : 0;
+  if (body.is_object() && found != body.end() && found->is_number()) return found->get<double>();
+  return realOf(text(name)).value_or(0);
 }
 
 std::int64_t Call::integer(const std::string& name, std::int64_t otherwise) const {

@@ -17,6 +17,10 @@
 #include <string_view>
 #include <vector>
 
+namespace muster::app {
+struct Options;
+}
+
 namespace muster::api {
 
 class SiteReader;
@@ -55,7 +59,7 @@ struct Call {
   /// Empty when it was not given.
   std::string text(const std::string& name) const;
   std::int64_t integer(const std::string& name, std::int64_t otherwise) const;
-  double number(const std::string& name) const;  ///< of the body; 0 when it was not given
+  double number(const std::string& name) const;  ///< 0 when it was not given
   bool flag(const std::string& name) const { return text(name) == "true"; }
   std::vector<std::string> texts(const std::string& name) const;  ///< of the body
 };
@@ -98,6 +102,9 @@ struct ApiRoute {
   /// Of several hosts only the one that serves the site does it: it takes more than rows of the
   /// store (api/serving_host.h).
   bool needs_serving_host = false;
+  /// Instead of `act`, of what takes seconds and needs nothing of the reader: asked beside the
+  /// reader's thread, on one thread for all such routes, so that nobody else waits.
+  std::function<Reply(const app::Options&, const Call&)> beside = {};
   bool knows_its_key = false;  ///< of an order: done again with the same Idempotency-Key it is the
                                ///< one of then, by the store itself
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/run_orders.h"
 
+#include "app/nodes/bmc_credentials.h"
 #include "app/plans/rollout_guard.h"
 #include "app/validation/gate_plan.h"
 #include "inventory/parse/hostlist.h"
@@ -72,6 +73,10 @@ std::expected<void, Problem> mayAskFor(lifecycle::RunKind kind, const Call& call
     TRY_OK(require(call, Verb::Wipe, "a rollout that wipes disks"));
   if (kind == lifecycle::RunKind::Validate) TRY_OK(require(call, Verb::Validate, "a validation"));
   if (kind == lifecycle::RunKind::Isolate) TRY_OK(require(call, Verb::Validate, "an isolation"));
+  if (kind == lifecycle::RunKind::BmcPassword)
+    TRY_OK(require(call, Verb::Rotate, "a change of BMCs' passwords"));
+  if (kind == lifecycle::RunKind::BmcCertificate)
+    TRY_OK(require(call, Verb::Rotate, "new certificates of BMCs"));
   if (kind != lifecycle::RunKind::Erase) return {};
   TRY_OK(require(call, Verb::Erase, "an erasure of disks"));
   if (call.text("nodes").empty() || call.text("confirm_node") != call.text("nodes"))
@@ -122,6 +127,15 @@ std::expected<void, Problem> checkGates(SiteReader& reader, const app::RunReques
   return {};
 }
 
+/// Likewise: whether each of their BMCs has a next password.
+std::expected<void, Problem> checkNextPasswords(SiteReader& reader, const std::string& nodes) {
+  TRY(session, reader.session());
+  TRY(names, inventory::expandHostlist(nodes));
+  for (const auto& name : names)
+    TRY_OK(app::requireNextPassword(session->cluster(), NodeName(name)));
+  return {};
+}
+
 }  // namespace
 
 std::expected<lifecycle::Run, Problem> submitRun(SiteReader& reader, const Call& call,
@@ -146,6 +160,8 @@ std::expected<lifecycle::Run, Problem> submitRun(SiteReader& reader, const Call&
     request.validate = {call.texts("gates"), call.flag("synchronized_load")};
     TRY_OK(checkGates(reader, request));
   }
+  if (kind == lifecycle::RunKind::BmcPassword && !request.apply.nodes.empty())
+    TRY_OK(checkNextPasswords(reader, request.apply.nodes));
   if (kind == lifecycle::RunKind::FirmwareRetry)
     request.firmware_retry.reason = call.text("reason");
   if (kind == lifecycle::RunKind::ImageBuild)

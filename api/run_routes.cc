@@ -24,7 +24,8 @@ const Field kPlanHash{"plan_hash", Kind::Text,
                       true};
 
 constexpr const char* kKinds =
-    "there are: apply, erase, firmware-retry, image-build, isolate, rollout, validate";
+    "there are: apply, bmc-certificate, bmc-password, erase, firmware-retry, image-build, isolate, "
+    "rollout, validate";
 
 Reply runAnswer(SiteReader& reader, Run run) {
   TRY(marked, app::withVoidWords(reader.store(), std::move(run)));
@@ -146,7 +147,8 @@ void addRunRoutes(std::vector<ApiRoute>& routes) {
   add("GET", "/runs", Verb::Look, "Runs, newest first",
       {{"open", Kind::Boolean, "true: only those that are not over"},
        {"kind", Kind::Text,
-        "Only these: apply, rollout, firmware-retry, image-build, validate, isolate, or erase"},
+        "Only these: apply, rollout, firmware-retry, image-build, validate, isolate, bmc-password, "
+        "bmc-certificate, or erase"},
        {"limit", Kind::Integer, "Items of a page", false, 1, kMaxRuns},
        {"cursor", Kind::Integer, "`next` of the page before", false, 0, kAnySequence}},
       listOf("Run"), runs);
@@ -159,7 +161,7 @@ void addRunRoutes(std::vector<ApiRoute>& routes) {
   add("POST", "/runs", Verb::Run, "Ask for a run",
       {{"kind", Kind::Text,
         "apply, rollout, firmware-retry, image-build, validate or isolate (with the verb "
-        "validate), or erase "
+        "validate), bmc-password or bmc-certificate (with the verb rotate), or erase "
         "(with the verb erase)",
         true},
        {"engine", Kind::Text, "Of isolate: rdma, nccl or tcp; default: what the nodes have"},
@@ -170,7 +172,9 @@ void addRunRoutes(std::vector<ApiRoute>& routes) {
        {"until", Kind::Text,
         "Of isolate: cleared (39 rounds), or good (16 rounds: nobody is cleared); default: "
         "cleared"},
-       {"nodes", Kind::Hostlist, "These only; default: all. Of erase: one"},
+       {"nodes", Kind::Hostlist,
+        "These only; default: all. Of erase: one; of bmc-password and bmc-certificate they are "
+        "named"},
        {"confirm", Kind::Boolean, "Wait for its author's yes when the plan is known"},
        {"after_restart", Kind::Text, "continue or pause"},
        {"disks", Kind::Texts, "Of erase: serials; default: all that are built in"},

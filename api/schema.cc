@@ -430,6 +430,7 @@ json makeSchemas() {
                        {"trust", words({"bmc_pin", "bmc_ca", "first-contact", "nothing"})},
                        {"inventory_is_behind", kFlag},
                        {"password_refused", kFlag},
+                       {"signer", kText},
                        {"rotation", words({"none", "interrupted", "done"}), kOptional}});
   out["NodeName"] = object({{"node", kText}});
   out["DiscoveryFinding"] = object({{"what", kText}, {"where", kText}, {"what_to_do", kText}});

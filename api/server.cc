@@ -46,6 +46,7 @@ constexpr std::size_t kMaxConnectionsPerAddress = 2'048;  ///< or user: a page h
 constexpr std::size_t kMaxQueryBytes = 4u << 10;          ///< of a body that a GET need not have
 constexpr std::size_t kMaxBodiesBytes = 16u << 20;
 constexpr unsigned kSocketMode = 0660;
+constexpr std::size_t kMostBeside = 8;  ///< each takes seconds
 
 std::optional<gid_t> socketGroup() {
   const auto* group = ::getgrnam(kViewerGroup);
@@ -56,6 +57,13 @@ std::optional<gid_t> socketGroup() {
 /// 6750, 2.1
 io::Admission refuse(const io::ServerRequest& head, const Problem& problem) {
   return {0, toResponse(problem, requestIdOf(head))};
+}
+
+Problem tooManyBeside() {
+  Problem out(503, "unavailable", "others ask for reports like this one already",
+              "ask again in a few seconds");
+  out.retryable = true;
+  return out;
 }
 
 }  // namespace
@@ -72,7 +80,9 @@ struct ApiServer::State {
   std::vector<ApiRoute> routes = apiRoutes();
   std::unique_ptr<SiteReader> reader;
   asio::io_context io;
-  Workers readers{1};  ///< one: a store's connection is one thread's
+  Workers readers{1};       ///< one: a store's connection is one thread's
+  Workers beside{1};        ///< of routes that take seconds
+  std::size_t besides = 0;  ///< requests that it works on, or that wait for it
   std::shared_ptr<EventHub> hub;
   std::shared_ptr<const TokenTable> tokens = std::make_shared<const TokenTable>();
   std::shared_ptr<Doors> doors;  ///< who comes in from elsewhere, as the access file says now
@@ -96,6 +106,7 @@ struct ApiServer::State {
   Task<void> lookAtTokens();
   Task<void> lookForToken(io::ServerRequest head);
   Task<io::ServerResponse> handle(const ApiRoute& route, io::ServerRequest request);
+  Task<io::ServerResponse> handleBeside(const ApiRoute& route, io::ServerRequest request);
   Task<io::ServerResponse> stream(const ApiRoute& route, io::ServerRequest request);
   Task<io::ServerResponse> unknown(io::ServerRequest request);
   std::expected<Caller, Problem> callerOf(const io::ServerRequest& head) const;
@@ -243,6 +254,37 @@ Task<io::ServerResponse> ApiServer::State::handle(const ApiRoute& route,
   co_return std::move(*response);
 }
 
+/// Who may ask is looked up by the reader; the rest does not touch it.
+Task<io::ServerResponse> ApiServer::State::handleBeside(const ApiRoute& route,
+                                                        io::ServerRequest request) {
+  const auto caller = callerOf(request).value_or(Caller{});
+  const auto id = requestIdOf(request);
+  auto call = std::make_shared<std::expected<Call, Problem>>();
+  std::function<void(SiteReader&)> ask = [=, &route](SiteReader& site) {
+    *call = authorize(route, site, request, caller, id);
+  };
+  co_await onReader(std::move(ask));
+  auto response = std::make_shared<io::ServerResponse>();
+  if (!*call || besides >= kMostBeside) {
+    *response = respond(route, request,
+                        std::unexpected(*call ? tooManyBeside() : std::move(*call).error()), id);
+  } else {
+    ++besides;
+    std::function<bool()> work = [this, &route, request, call, response, id] {
+      auto reply = guarded(request, [&] { return route.beside(options, **call); });
+      *response = respond(route, request, std::move(reply), id);
+      return true;
+    };
+    (void)co_await offload<bool>(beside, std::move(work));
+    --besides;
+  }
+  std::function<void(SiteReader&)> note = [&route, response](SiteReader& site) {
+    count(route, *response, site);
+  };
+  co_await onReader(std::move(note));
+  co_return std::move(*response);
+}
+
 Task<io::ServerResponse> ApiServer::State::stream(const ApiRoute& route,
                                                   io::ServerRequest request) {
   const auto caller = callerOf(request).value_or(Caller{});
@@ -356,8 +398,9 @@ std::vector<io::Route> ApiServer::State::ioRoutes() {
     const bool at_root = route.reach == Reach::Anybody || route.path == "/metrics";
     out.push_back({std::string(route.method), (at_root ? "" : std::string(kBasePath)) + route.path,
                    [this, &route](io::ServerRequest request) {
-                     return route.is_stream ? stream(route, std::move(request))
-                                            : handle(route, std::move(request));
+                     if (route.is_stream) return stream(route, std::move(request));
+                     return route.beside ? handleBeside(route, std::move(request))
+                                         : handle(route, std::move(request));
                    },
                    [this, &route](const io::ServerRequest& head) { return admit(&route, head); },
                    fresh_tokens});

@@ -199,6 +199,14 @@ Result<json> ServerConnection::get(const std::string& resource, const Query& que
   return ask(std::move(request), resource + queryText(query));
 }
 
+Result<std::string> ServerConnection::text(const std::string& resource, const Query& query,
+                                           std::chrono::milliseconds timeout) {
+  io::HttpRequest request;
+  request.timeout = timeout;
+  TRY(response, send(std::move(request), resource + queryText(query)));
+  return std::move(response.body);
+}
+
 Result<json> ServerConnection::post(const std::string& resource, const json& body,
                                     const std::string& idempotency_key) {
   io::HttpRequest request;

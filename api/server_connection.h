@@ -53,6 +53,9 @@ class ServerConnection {
   Result<nlohmann::json> ask(io::HttpRequest request, const std::string& resource);
   Result<nlohmann::json> get(const std::string& resource, const Query& query = {},
                              std::chrono::milliseconds timeout = std::chrono::seconds(60));
+  /// The same, of an answer that is no JSON.
+  Result<std::string> text(const std::string& resource, const Query& query,
+                           std::chrono::milliseconds timeout);
   /// An order.
   Result<nlohmann::json> post(const std::string& resource, const nlohmann::json& body,
                               const std::string& idempotency_key = {});

@@ -23,7 +23,8 @@ using lifecycle::Run;
 using lifecycle::RunKind;
 
 constexpr std::int64_t kDefaultRuns = 100, kMaxRuns = 1'000;
-constexpr std::int64_t kReportDays = 90, kMaxReportDays = 3'660;
+constexpr std::int64_t kMaxReportDays = 3'660, kMostFalseAlarms = 1'000;
+constexpr double kLeastFalseAlarms = 0.001;
 const Field kId{"id", Kind::Text, "A run of kind validate", true};
 
 /// Of the whole site also those that cannot be read, or whose nodes have left the inventory.
@@ -109,16 +110,90 @@ Reply checks(SiteReader&, const Call&) {
   return list(std::move(items));
 }
 
+/// Written out, because what it is made from is large.
+struct KeptReport {
+  std::map<app::ReportFormat, std::string> documents;
+  std::string left_out;
+};
+using KeptReports = Kept<KeptReport>;
+
 /// All measurements of so many days are compared, which takes seconds at a large site.
-Reply measurementsReport(SiteReader& reader, const Call& call, Kept<nlohmann::json>& kept) {
-  const auto days = static_cast<int>(call.integer("days", kReportDays));
-  const auto key = std::to_string(days);
-  if (const auto* known = kept.find(key)) return Answer{200, *known};
+Result<KeptReport> reportOf(const app::Options& options, const Call& call, KeptReports& kept) {
+  app::MeasurementsRequest request;
+  request.days = static_cast<int>(call.integer("days", request.days));
+  if (!call.text("false_alarms").empty())
+    request.false_alarms = std::max(call.number("false_alarms"), kLeastFalseAlarms);
+  const auto key = fmt::format("{} {}", request.days, request.false_alarms);
+  if (const auto* known = kept.find(key)) return *known;
   const auto began = std::chrono::steady_clock::now();
-  TRY(report, app::reportMeasurements(reader.options(), {.days = days}));
-  TRY(json, parseJson(toJson(report.statistics, report.subject), kKeptJson));
+  TRY(report, app::reportMeasurements(options, request));
+  KeptReport out;
+  using enum app::ReportFormat;
+  for (const auto format : {Html, Json, Junit})
+    out.documents.emplace(format, app::toText(report, format));
+  out.left_out = std::move(report.left_out);
+  return kept.keep(key, began, std::move(out));
+}
+
+Reply measurementsReport(const app::Options& options, const Call& call, KeptReports& kept) {
+  TRY(report, reportOf(options, call, kept));
+  TRY(json, parseJson(report.documents.at(app::ReportFormat::Json), kKeptJson));
   json["left_out"] = report.left_out;
-  return Answer{200, kept.keep(key, began, std::move(json))};
+  return Answer{200, std::move(json)};
+}
+
+/// A page of a browser that shows it may do nothing in the name of who looks at it.
+constexpr std::string_view kReportPolicy =
+    "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src "
+    "'unsafe-inline'";
+
+Reply measurementsDocument(const app::Options& options, const Call& call, KeptReports& kept,
+                           app::ReportFormat format) {
+  TRY(report, reportOf(options, call, kept));
+  const bool is_page = format == app::ReportFormat::Html;
+  Answer out{200, nullptr};
+  out.headers["Content-Type"] =
+      is_page ? "text/html; charset=utf-8" : "application/xml; charset=utf-8";
+  if (is_page) out.headers["Content-Security-Policy"] = std::string(kReportPolicy);
+  out.plain = report.documents.at(format);
+  return out;
+}
+
+void addMeasurements(std::vector<ApiRoute>& routes) {
+  const auto kept = std::make_shared<KeptReports>();
+  const auto add = [&](std::string path, std::string_view summary, nlohmann::json schema,
+                       std::string_view content_type, auto answer) {
+    routes.push_back(
+        {"GET",
+         std::move(path),
+         Verb::Look,
+         Reach::Site,
+         summary,
+         {},
+         {{"days", Kind::Integer, "Of this many days", false, 1, kMaxReportDays},
+          {"false_alarms", Kind::Number, "How many the report may be expected to hold; default: 1",
+           false, 0, kMostFalseAlarms}},
+         {},
+         std::move(schema),
+         200,
+         {}});
+    routes.back().content_type = content_type;
+    routes.back().beside = std::move(answer);
+  };
+  const auto document = [kept](app::ReportFormat format) {
+    return [kept, format](const app::Options& options, const Call& call) {
+      return measurementsDocument(options, call, *kept, format);
+    };
+  };
+  add("/measurements", "What all gates and isolations have measured, each value against its peers",
+      refTo("MeasurementsReport"), "application/json",
+      [kept](const app::Options& options, const Call& call) {
+        return measurementsReport(options, call, *kept);
+      });
+  add("/measurements/report.html", "The same as one page for people, which fetches nothing",
+      nullptr, "text/html", document(app::ReportFormat::Html));
+  add("/measurements/junit.xml", "The same as results of tests (JUnit), a case a node", nullptr,
+      "application/xml", document(app::ReportFormat::Junit));
 }
 
 }  // namespace
@@ -172,20 +247,7 @@ void addValidationRoutes(std::vector<ApiRoute>& routes) {
                              "Every check: what it looks at, where what it expects comes from, and "
                              "what to do when it fails",
                              listOf("Check"), checks));
-  routes.push_back(
-      {"GET",
-       "/measurements",
-       Verb::Look,
-       Reach::Site,
-       "What all gates and isolations have measured, each value against its peers",
-       {},
-       {{"days", Kind::Integer, "Of this many days", false, 1, kMaxReportDays}},
-       {},
-       refTo("MeasurementsReport"),
-       200,
-       [kept = std::make_shared<Kept<nlohmann::json>>()](SiteReader& reader, const Call& call) {
-         return measurementsReport(reader, call, *kept);
-       }});
+  addMeasurements(routes);
 }
 
 }  // namespace muster::api

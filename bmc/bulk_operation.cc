@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bmc/bulk_operation.h"
 
+#include "base/async/await_all.h"
 #include "base/io/process.h"
 #include "bmc/arbiter.h"
-
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/steady_timer.hpp>
 
 #include <fmt/format.h>
 
@@ -16,12 +13,7 @@ namespace {
 constexpr std::chrono::seconds kSignLimit{120};
 
 struct BulkOperation {
-  explicit BulkOperation(const asio::any_io_executor& executor)
-      : bell(executor, asio::steady_timer::time_point::max()) {}
-  asio::steady_timer bell;
-  std::size_t open = 0;
   BulkOperationReport report;
-  std::exception_ptr broken;
   AsyncSemaphore places{kBulkOperationAtOnce};
   std::function<Async<void>(NodeName)> work;
   std::function<void(const NodeName&, const Result<void>&)> told;
@@ -46,8 +38,7 @@ Task<void> one(std::shared_ptr<BulkOperation> all, NodeName node) {
 Async<BulkOperationReport> runBulkOperation(
     std::vector<NodeName> nodes, std::function<Async<void>(NodeName)> work,
     std::function<void(const NodeName&, const Result<void>&)> told) {
-  const auto executor = co_await asio::this_coro::executor;
-  auto all = std::make_shared<BulkOperation>(executor);
+  auto all = std::make_shared<BulkOperation>();
   all->work = std::move(work);
   all->told = std::move(told);
   if (nodes.empty()) co_return std::move(all->report);
@@ -56,17 +47,9 @@ Async<BulkOperationReport> runBulkOperation(
     all->report.not_started.assign(nodes.begin() + 1, nodes.end());
     co_return std::move(all->report);
   }
-  all->open = nodes.size() - 1;
-  if (all->open == 0) co_return std::move(all->report);
-  for (std::size_t i = 1; i < nodes.size(); ++i) {
-    asio::co_spawn(executor, one(all, nodes[i]), [all](std::exception_ptr thrown) {
-      if (thrown) all->broken = thrown;
-      if (--all->open == 0) all->bell.cancel();
-    });
-  }
-  boost::system::error_code ignored;
-  co_await all->bell.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-  if (all->broken) std::rethrow_exception(all->broken);
+  std::vector<Task<void>> others;
+  for (std::size_t i = 1; i < nodes.size(); ++i) others.push_back(one(all, nodes[i]));
+  co_await async::awaitAll(std::move(others));
   co_return std::move(all->report);
 }
 

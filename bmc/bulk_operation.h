@@ -22,7 +22,8 @@ struct BulkOperationReport {
   std::map<NodeName, Error> failed;
 };
 
-/// `told` is called for each as it ends. Nothing of `work` outlives the answer.
+/// `told` is called for each as it ends. Nothing of `work` outlives the answer, or its
+/// cancellation.
 Async<BulkOperationReport> runBulkOperation(
     std::vector<NodeName> nodes, std::function<Async<void>(NodeName)> work,
     std::function<void(const NodeName&, const Result<void>&)> told);

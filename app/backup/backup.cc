@@ -38,6 +38,13 @@ constexpr std::uintmax_t kMaxIndexBytes = 16u << 20;
 constexpr int kKeyLooks = 3;
 constexpr std::array kKeyFolders{"keys", "ca"};
 
+Error diskFull(const fs::path& target) {
+  return Error(ErrorCode::Unavailable,
+               fmt::format("the disk of {} is full: a backup needs room for a copy of the store "
+                           "and for itself; nothing was written",
+                           target.parent_path().string()));
+}
+
 constexpr std::string_view kWorkInfix = ".work-", kWorkSuffix = "XXXXXX";
 
 /// A folder of this process alone, gone with it. It is locked while its process lives: what one
@@ -47,7 +54,9 @@ class WorkFolder {
   static Result<WorkFolder> make(const fs::path& beside) {
     removeLeftovers(beside);
     auto pattern = fmt::format("{}{}{}", beside.string(), kWorkInfix, kWorkSuffix);
-    if (!::mkdtemp(pattern.data())) return diskError(beside.parent_path(), "written into");
+    if (!::mkdtemp(pattern.data()))
+      return errno == ENOSPC ? fail(diskFull(beside))
+                             : diskError(beside.parent_path(), "written into");
     WorkFolder made(pattern, lock(pattern));
     std::error_code unknown;
     if (made.lock_ < 0 || !fs::exists(made.path_, unknown))
@@ -256,19 +265,39 @@ Result<Files> keysAndStore(const Options& options, const fs::path& copy, int& sc
     TRY(before, keyFiles(options));
     std::error_code ignored;
     fs::remove(copy, ignored);
-    auto copied = lifecycle::copyStore(options.storeUrl(), copy);
-    if (!copied && lacksRoom(copy.parent_path(), options.storeUrl()))
-      return fail(ErrorCode::Unavailable,
-                  fmt::format("the disk of {} is full: a backup needs room for a copy of the store "
-                              "and for itself; nothing was written",
-                              copy.parent_path().parent_path().string()));
-    TRY_OK(copied);
-    schema = *copied;
+    TRY(copied, lifecycle::copyStore(options.storeUrl(), copy));
+    schema = copied;
     TRY(after, keyFiles(options));
     if (before == after) return after;
   }
   return fail(ErrorCode::Conflict,
               "keys changed while they were read; make the backup when the rotation has ended");
+}
+
+/// Everything into the file `sealed`, by way of the store's `copy`.
+Result<BackupReport> seal(const Options& options, const fs::path& copy, const fs::path& sealed,
+                          const Secret& passphrase) {
+  int schema = 0;
+  TRY(keys, keysAndStore(options, copy, schema));
+  BackupReport report;
+  Paths paths;
+  TRY_OK(addInventory(options, paths, report));
+  addImageIndexes(options, paths);
+  paths.emplace(kStoreEntry, copy);
+  const auto about = aboutOf(options, clusterName(options), schema);
+  TRY(out, io::SealedWriter::create(sealed, passphrase, about));
+  // Once more inside, where it cannot be changed: what `about` shows outside is for people.
+  TRY_OK(writeHead(out, "about", about.size()));
+  TRY_OK(out.write(about));
+  for (const auto& [name, content] : keys) {
+    TRY_OK(writeHead(out, name, content.size()));
+    TRY_OK(out.write(content));
+  }
+  for (const auto& [name, path] : paths) TRY_OK(writeFile(out, name, path));
+  TRY_OK(out.write(bigEndian(0, 4)));
+  TRY_OK(out.finish());
+  report.files = keys.size() + paths.size();
+  return report;
 }
 
 }  // namespace
@@ -302,30 +331,13 @@ Result<BackupReport> makeBackup(const Options& options, const fs::path& file,
   TRY_OK(requireUsed(options));
   TRY(work, WorkFolder::make(target));
   const auto copy = work.path() / kStoreEntry, sealed = work.path() / "sealed";
-  int schema = 0;
-  TRY(keys, keysAndStore(options, copy, schema));
-  BackupReport report;
-  Paths paths;
-  TRY_OK(addInventory(options, paths, report));
-  addImageIndexes(options, paths);
-  paths.emplace(kStoreEntry, copy);
-  const auto about = aboutOf(options, clusterName(options), schema);
-  TRY(out, io::SealedWriter::create(sealed, passphrase, about));
-  // Once more inside, where it cannot be changed: what `about` shows outside is for people.
-  TRY_OK(writeHead(out, "about", about.size()));
-  TRY_OK(out.write(about));
-  for (const auto& [name, content] : keys) {
-    TRY_OK(writeHead(out, name, content.size()));
-    TRY_OK(out.write(content));
-  }
-  for (const auto& [name, path] : paths) TRY_OK(writeFile(out, name, path));
-  TRY_OK(out.write(bigEndian(0, 4)));
-  TRY_OK(out.finish());
+  auto report = seal(options, copy, sealed, passphrase);
+  if (!report && lacksRoom(work.path(), options.storeUrl())) return fail(diskFull(target));
+  TRY_OK(report);
   if (::rename(sealed.c_str(), target.c_str()) != 0) return diskError(target, "written");
   const io::Fd directory(::open(target.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.valid()) ::fsync(directory.get());
-  report.files = keys.size() + paths.size();
-  report.bytes = fs::file_size(target, error);
+  report->bytes = fs::file_size(target, error);
   return report;
 }
 

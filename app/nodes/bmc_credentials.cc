@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/nodes/bmc_credentials.h"
 
+#include "app/runs/bmc_changer.h"
 #include "app/site/session.h"
 #include "base/log.h"
 #include "bmc/bulk_operation.h"
-#include "bmc/ipmi/ipmi_bmc.h"
-#include "bmc/ipmi/pdu.h"
 #include "inventory/model/access.h"
 #include "inventory/model/bmc_trust.h"
 #include "inventory/model/cluster.h"
@@ -16,8 +15,6 @@
 
 namespace muster::app {
 namespace {
-
-constexpr std::chrono::hours kBmcCertificateLifetime{24 * 365 * 2};
 
 struct Change {
   LockedSession locked;
@@ -33,16 +30,9 @@ Result<Change> open(const Options& options, const std::string& nodes) {
   return Change{std::move(locked), std::move(selected)};
 }
 
-/// Nobody's firmware update loses its login half-way.
 Result<void> refuseBusyNodes(Change& change) {
-  TRY(intents, change.controller().store().openIntents());
-  for (const auto& intent : intents)
-    for (const auto& node : change.nodes)
-      if (intent.action.facet.subject == lifecycle::Subject(node))
-        return fail(
-            ErrorCode::Conflict,
-            fmt::format("{} is under way; let it end: muster apply --nodes {}. Nothing was done",
-                        intent.action.id, node.str()));
+  TRY(open, change.controller().store().openIntents());
+  for (const auto& node : change.nodes) TRY_OK(requireNoAction(open, node));
   return {};
 }
 
@@ -77,23 +67,29 @@ bool hasNextPassword(const inventory::Cluster& cluster, const inventory::Node& n
   return credential != cluster.credentials.end() && credential->second.rotate_to.declared();
 }
 
-Result<std::vector<BmcRotation>> rotationsOf(const inventory::Cluster& cluster,
-                                             lifecycle::Store& store,
-                                             const std::vector<NodeName>& nodes) {
-  std::vector<BmcRotation> out;
-  for (const auto& node : nodes) {
-    if (!hasNextPassword(cluster, *cluster.findNode(node)))
-      return fail(ErrorCode::NotFound,
-                  fmt::format("no next password is declared for the BMC of {}; add rotate_to: "
-                              "{{file: …}} to its credential. Nothing was done",
-                              node.str()));
-    TRY(memory, bmc::remembered(cluster, store, node));
-    out.push_back({node, memory.rotation});
-  }
-  return out;
+}  // namespace
+
+Result<void> requireNoAction(const std::vector<lifecycle::Intent>& open, const NodeName& node) {
+  for (const auto& intent : open)
+    if (intent.action.facet.subject == lifecycle::Subject(node))
+      return fail(
+          ErrorCode::Conflict,
+          fmt::format("{} is under way; let it end: muster apply --nodes {}. Nothing was done",
+                      intent.action.id, node.str()));
+  return {};
 }
 
-}  // namespace
+Result<void> requireNextPassword(const inventory::Cluster& cluster, const NodeName& node) {
+  if (hasNextPassword(cluster, *cluster.findNode(node))) return {};
+  return fail(noNextPassword(node));
+}
+
+Error noNextPassword(const NodeName& node) {
+  return Error(ErrorCode::NotFound,
+               fmt::format("no next password is declared for the BMC of {}; add rotate_to: "
+                           "{{file: …}} to its credential. Nothing was done",
+                           node.str()));
+}
 
 Result<std::vector<BmcIdentity>> bmcIdentities(const Options& options, const std::string& nodes) {
   TRY(live, effectiveCluster(options));
@@ -114,7 +110,9 @@ Result<std::vector<BmcIdentity>> bmcIdentities(const Options& options, const std
 Result<BmcIdentity> bmcIdentity(const inventory::Cluster& cluster, lifecycle::Store& store,
                                 const inventory::Node& node) {
   TRY(memory, bmc::remembered(cluster, store, node.name));
-  return BmcIdentity{node.name, node.bmc.url, std::move(memory), hasNextPassword(cluster, node)};
+  const auto& signer = cluster.profileOf(node).bmc_certificate;
+  return BmcIdentity{node.name, node.bmc.url, std::move(memory), hasNextPassword(cluster, node),
+                     signer ? signer->sign.front() : std::string()};
 }
 
 std::string_view wordOf(bmc::Rotation rotation) {
@@ -144,65 +142,31 @@ nlohmann::json toJson(const BmcIdentity& identity) {
                         {"pin", memory.pin},
                         {"trust", wordOf(memory.trust)},
                         {"inventory_is_behind", memory.inventory_is_behind},
-                        {"password_refused", memory.password_refused}};
+                        {"password_refused", memory.password_refused},
+                        {"signer", identity.signer}};
   if (identity.rotates) out["rotation"] = wordOf(memory.rotation);
   return out;
-}
-
-Result<std::vector<BmcRotation>> bmcRotations(const Options& options, const std::string& nodes) {
-  // It is only looked: no lock, which a run would have to make room for.
-  TRY(live, effectiveCluster(options));
-  TRY(selected, selectedNodes(live->cluster(), nodes));
-  TRY(store, openStoreForWriting(options));
-  return rotationsOf(live->cluster(), *store, selected);
 }
 
 Result<BmcChangeReport> rotateBmcPasswords(const Options& options, const std::string& nodes,
                                            const BmcChanged& changed) {
   TRY(change, open(options, nodes));
-  TRY_OK(rotationsOf(change.cluster(), change.controller().store(), change.nodes));
+  for (const auto& node : change.nodes) TRY_OK(requireNextPassword(change.cluster(), node));
   TRY_OK(refuseBusyNodes(change));
-  auto& bmcs = change.controller().bmcs();
+  const auto bmcs = makeBmcChanger(change.controller(), change.cluster());
   return changeAll(
-      change, "change of the BMC's password",
-      [&bmcs](NodeName node) { return bmcs.at(node).rotatePassword(); }, changed);
-}
-
-Result<std::vector<BmcCertificateSigner>> bmcCertificateSigners(const Options& options,
-                                                                const std::string& nodes) {
-  TRY(live, effectiveCluster(options));
-  const auto& cluster = live->cluster();
-  TRY(selected, selectedNodes(cluster, nodes));
-  std::vector<BmcCertificateSigner> out;
-  for (const auto& name : selected) {
-    const auto& node = *cluster.findNode(name);
-    const auto& signer = cluster.profileOf(node).bmc_certificate;
-    out.push_back({name, node.bmc.url, signer ? signer->sign.front() : std::string()});
-  }
-  return out;
+      change, std::string(kBmcPasswordChange),
+      [&bmcs](NodeName node) { return bmcs->rotatePassword(std::move(node)); }, changed);
 }
 
 Result<BmcChangeReport> issueBmcCertificates(const Options& options, const std::string& nodes,
                                              const BmcChanged& changed) {
   TRY(change, open(options, nodes));
   TRY_OK(refuseBusyNodes(change));
-  const auto& cluster = change.cluster();
-  auto& controller = change.controller();
-  auto work = [&cluster, &controller](NodeName name) {
-    const auto& node = *cluster.findNode(name);
-    const auto host = bmc::hostOf(node.bmc.url);
-    const auto& signer = cluster.profileOf(node).bmc_certificate;
-    const bmc::CertificateSubject subject{host, {host, name.str() + "-bmc"}};
-    auto ours = [&controller, subject](std::string request) -> Async<std::string> {
-      co_return controller.ca().signBmc(request, subject.common_name, subject.names,
-                                        kBmcCertificateLifetime);
-    };
-    return bmc::certify(
-        controller.bmcs().at(name), subject,
-        signer ? bmc::signBy(bmc::argumentsFor(node, signer->sign), controller.processes())
-               : bmc::CertificateSigner(ours));
-  };
-  return changeAll(change, "certificate of the BMC", work, changed);
+  const auto bmcs = makeBmcChanger(change.controller(), change.cluster());
+  return changeAll(
+      change, std::string(kBmcCertificateChange),
+      [&bmcs](NodeName node) { return bmcs->issueCertificate(std::move(node)); }, changed);
 }
 
 }  // namespace muster::app

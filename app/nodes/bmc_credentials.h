@@ -11,6 +11,10 @@
 #include <string>
 #include <vector>
 
+namespace muster::lifecycle {
+struct Intent;
+}
+
 namespace muster::app {
 
 struct BmcIdentity {
@@ -18,6 +22,7 @@ struct BmcIdentity {
   std::string url;
   bmc::BmcTrustState memory;
   bool rotates = false;  ///< its credential declares a next password
+  std::string signer;    ///< the program that signs its certificates; empty: the site's authority
 };
 /// From the store; no BMC is asked. `nodes`: hostlist; empty: all.
 Result<std::vector<BmcIdentity>> bmcIdentities(const Options& options, const std::string& nodes);
@@ -28,6 +33,18 @@ Result<BmcIdentity> bmcIdentity(const inventory::Cluster& cluster, lifecycle::St
 nlohmann::json toJson(const BmcIdentity& identity);
 std::string_view wordOf(bmc::BmcTrustBy trust);   ///< "bmc_pin"
 std::string_view wordOf(bmc::Rotation rotation);  ///< none, interrupted, done
+
+/// How notes call the changes.
+inline constexpr std::string_view kBmcPasswordChange = "change of the BMC's password";
+inline constexpr std::string_view kBmcCertificateChange = "certificate of the BMC";
+
+Error noNextPassword(const NodeName& node);
+/// Errors: NotFound (the credential of the node's BMC declares no next password: what to declare)
+Result<void> requireNextPassword(const inventory::Cluster& cluster, const NodeName& node);
+
+/// No action is under way on the node: no firmware update loses its login half-way. Errors:
+/// Conflict
+Result<void> requireNoAction(const std::vector<lifecycle::Intent>& open, const NodeName& node);
 
 /// How a change of many BMCs ended: one first, then some at a time, until several have failed.
 struct BmcChangeReport {
@@ -40,25 +57,11 @@ struct BmcChangeReport {
 /// Hears each BMC as it ends.
 using BmcChanged = std::function<void(const NodeName&, const Result<void>&)>;
 
-struct BmcRotation {
-  NodeName node;
-  bmc::Rotation state = bmc::Rotation::None;
-};
-/// How far each of these nodes is; nothing is changed. Errors: NotFound (a node, or its credential
-/// declares no next password)
-Result<std::vector<BmcRotation>> bmcRotations(const Options& options, const std::string& nodes);
-/// Changes the passwords. Errors: those of bmcRotations, Conflict (an action is under way on one)
+/// Changes the passwords. Errors: NotFound (as requireNextPassword), Conflict (an action is under
+/// way on one)
 Result<BmcChangeReport> rotateBmcPasswords(const Options& options, const std::string& nodes,
                                            const BmcChanged& changed);
 
-struct BmcCertificateSigner {
-  NodeName node;
-  std::string url;
-  std::string signer;  ///< the program that signs; empty: this controller's CA
-};
-/// Who would sign each BMC's certificate; nothing is changed.
-Result<std::vector<BmcCertificateSigner>> bmcCertificateSigners(const Options& options,
-                                                                const std::string& nodes);
 /// Each BMC makes a key, gets a certificate, and is trusted by it from then on. Errors: NotFound,
 /// Conflict (an action is under way on one)
 Result<BmcChangeReport> issueBmcCertificates(const Options& options, const std::string& nodes,

@@ -3,6 +3,7 @@
 
 #include "app/runs/run_policy.h"
 #include "app/site/effective_cluster.h"
+#include "app/site/leadership.h"
 #include "app/site/session.h"
 #include "app/site/state_folder.h"
 #include "bmc/readiness.h"
@@ -488,6 +489,16 @@ Result<T> withBmc(const Options& options, const NodeName& node, bool is_beside,
   return done;
 }
 
+/// For an order beside whoever works on this host. Null: this host serves, nobody ever has, or
+/// there is but one. Errors: Conflict (another host serves the site: which)
+Result<std::unique_ptr<Leadership>> leadershipBeside(const Options& options, Session& session) {
+  if (session.lab || !hasSeveralControllers(session.cluster())) return nullptr;
+  TRY(leader, lifecycle::currentLeader(session.store()));
+  TRY(own, holderOf(options.state, hostName()));
+  if (!leader || leader->holder == own) return nullptr;
+  return Leadership::acquire(options, session.cluster(), own);
+}
+
 Result<bool> switchLed(const Machine& machine, std::optional<bool> on) {
   auto& controller = *machine.session.controller;
   auto& bmc = controller.bmcs().at(machine.node);
@@ -538,8 +549,14 @@ Result<std::vector<bmc::VirtualMedium>> virtualMedia(const Options& options,
 
 Result<bool> locateNode(const Options& options, const NodeName& node, std::optional<bool> on) {
   // It disturbs nobody's work, and is asked for beside a monitor.
-  return withBmc<bool>(options, node, true,
-                       [&](const Machine& machine) { return switchLed(machine, on); });
+  return withBmc<bool>(options, node, true, [&](const Machine& machine) -> Result<bool> {
+    std::unique_ptr<Leadership> leadership;
+    if (on) {
+      TRY(held, leadershipBeside(options, machine.session));
+      leadership = std::move(held);
+    }
+    return switchLed(machine, on);
+  });
 }
 
 Result<void> setBootDevice(const Options& options, const BootRequest& request) {

@@ -60,4 +60,42 @@ Result<MeasurementsReport> reportMeasurements(const Options& options,
   return out;
 }
 
+std::string toText(const MeasurementsReport& report, ReportFormat format) {
+  switch (format) {
+    case ReportFormat::Html:
+      return toHtml(report.statistics, report.subject);
+    case ReportFormat::Json:
+      return toJson(report.statistics, report.subject);
+    case ReportFormat::Junit:
+      return toJunit(report.statistics, report.subject);
+  }
+  return {};
+}
+
+MeasuredFleet fleetOf(const MeasurementsReport& report) {
+  const auto& statistics = report.statistics;
+  MeasuredFleet out;
+  out.numbers = statistics.numbers;
+  out.nodes = statistics.nodes.size();
+  out.comparisons = statistics.comparisons;
+  out.false_alarms = statistics.policy.false_alarms;
+  for (const auto& alarm : statistics.alarms)
+    out.alarms.push_back({std::string(toString(alarm.kind)), validate::report::sentence(alarm),
+                          alarm.sigmas, alarm.limit});
+  for (const auto& group : statistics.groups)
+    out.typical.push_back(
+        {group.sku, group.metric, group.latest.size(), group.median, group.sigma});
+  out.not_said = validate::report::leftOutText(report.statistics);
+  out.left_out = report.left_out;
+  return out;
+}
+
+Result<MeasuredFleet> measuredFleet(const Options& options, const MeasurementsRequest& request,
+                                    const std::vector<ReportFormat>& formats) {
+  TRY(report, reportMeasurements(options, request));
+  auto out = fleetOf(report);
+  for (const auto format : formats) out.documents.emplace(format, toText(report, format));
+  return out;
+}
+
 }  // namespace muster::app

@@ -2,6 +2,7 @@
 #include "app/runs/run_kind.h"
 
 #include "app/plans/plan.h"
+#include "app/runs/run_bmc_change.h"
 #include "app/runs/run_erasure.h"
 #include "app/runs/run_firmware_retry.h"
 #include "app/runs/run_image_build.h"
@@ -96,6 +97,10 @@ const RunKindRules& rulesOf(RunKind kind) {
       return firmwareRetryRules();
     case RunKind::ImageBuild:
       return imageBuildRules();
+    case RunKind::BmcPassword:
+      return bmcPasswordRules();
+    case RunKind::BmcCertificate:
+      return bmcCertificateRules();
   }
   std::abort();
 }

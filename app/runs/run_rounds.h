@@ -24,6 +24,7 @@ class SynchronizedLoad;
 
 namespace muster::app {
 
+class BmcChanger;
 class ImageBuilder;
 struct IsolationServices;
 
@@ -59,6 +60,7 @@ struct RunWork {
   validate::SynchronizedLoad* synchronized_load = nullptr;  ///< null: nobody can ask for one
   std::shared_ptr<const IsolationServices> isolation = {};  ///< null: it cannot test between nodes
   std::shared_ptr<ImageBuilder> images = {};                ///< null: it cannot build images
+  std::shared_ptr<BmcChanger> bmcs = {};                    ///< null: it cannot change BMCs
 };
 
 /// What is under way and obeys orders by itself, so that it is not dropped for them.

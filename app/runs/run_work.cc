@@ -2,6 +2,7 @@
 #include "app/runs/run_work.h"
 
 #include "app/controller/monitor_run.h"
+#include "app/runs/bmc_changer.h"
 #include "app/runs/image_builder.h"
 #include "app/runs/rollout_plans.h"
 #include "app/site/effective_cluster.h"
@@ -46,7 +47,8 @@ RunWork runWork(Controller& controller, lifecycle::RunStore& runs,
           {},
           &controller.synchronizedLoad(),
           std::move(isolation),
-          makeImageBuilder(options, controller.workers())};
+          makeImageBuilder(options, controller.workers()),
+          makeBmcChanger(controller, live.cluster())};
 }
 
 }  // namespace muster::app

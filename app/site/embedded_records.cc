@@ -10,6 +10,7 @@
 #include "app/nodes/console.h"
 #include "app/nodes/discovery.h"
 #include "app/nodes/erase.h"
+#include "app/nodes/measurements.h"
 #include "app/nodes/pool_holds.h"
 #include "app/nodes/wipe.h"
 #include "app/records/audit.h"
@@ -84,6 +85,11 @@ Result<std::vector<bmc::KeptBoot>> EmbeddedRecords::recordedBoots(const NodeName
 Result<RecordedBoot> EmbeddedRecords::recordedBoot(const NodeName& node,
                                                    std::optional<int> number) {
   return app::recordedBoot(options_, node, number);
+}
+
+Result<MeasuredFleet> EmbeddedRecords::measurements(const MeasurementsRequest& request,
+                                                    const std::vector<ReportFormat>& formats) {
+  return measuredFleet(options_, request, formats);
 }
 
 Result<lifecycle::AuditHead> EmbeddedRecords::auditHead() { return signAuditHead(options_); }

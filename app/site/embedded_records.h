@@ -27,6 +27,8 @@ class EmbeddedRecords final : public SiteRecords {
   Result<std::vector<NodeName>> wipeGrants() override;
   Result<std::vector<PoolBreaker>> breakers() override;
   Result<std::vector<ReceiverState>> receivers() override;
+  Result<MeasuredFleet> measurements(const MeasurementsRequest& request,
+                                     const std::vector<ReportFormat>& formats) override;
   Result<RevokedCertificate> revokeCertificate(const std::string& node,
                                                const std::string& reason) override;
   Result<WallTime> overrideCertificate(const CertificateOverride& request) override;

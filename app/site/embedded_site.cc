@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/site/embedded_site.h"
 
+#include "app/nodes/bmc_credentials.h"
 #include "app/plans/rollout_guard.h"
 #include "app/plans/rollouts.h"
 #include "app/site/actor.h"
@@ -97,6 +98,8 @@ Result<Run> EmbeddedSite::submitRun(const RunRequest& request) {
     TRY(live, effectiveCluster(options_));
     TRY(selected, selectedNodes(live->cluster(), request.apply.nodes));
     TRY_OK(requireGates(live->cluster(), selected, request.validate.gates));
+    if (request.kind == lifecycle::RunKind::BmcPassword)
+      for (const auto& node : selected) TRY_OK(requireNextPassword(live->cluster(), node));
   }
   if (request.kind == lifecycle::RunKind::Rollout && request.rollout.back) {
     TRY(store, openStoreForReading(options_));

@@ -64,7 +64,13 @@ Result<LockedSession> LockedSession::open(const Options& options,
   TRY(session, Session::openStored(options, std::move(live)));
   session->controller->exitOnSignals();
   if (session->lab) TRY_OK(lab::enter(*session->lab));
-  return LockedSession{std::move(lock), std::move(session)};
+  std::unique_ptr<Leadership> leadership;
+  if (hasSeveralControllers(session->cluster()) && !session->lab) {
+    TRY(holder, holderOf(options.state, hostName()));
+    TRY(held, Leadership::acquire(options, session->cluster(), holder));
+    leadership = std::move(held);
+  }
+  return LockedSession{std::move(lock), std::move(leadership), std::move(session)};
 }
 
 const lifecycle::Roster& Session::roster() {

@@ -42,7 +42,9 @@ struct Session {
 /// store, in the twin's network where there is one. No server is started and no node is observed.
 struct LockedSession {
   StateLock lock;
+  std::unique_ptr<Leadership> leadership;  ///< where several hosts may serve
   std::unique_ptr<Session> session;
+  /// Errors: also Conflict (another host serves the site: which)
   static Result<LockedSession> open(const Options& options,
                                     std::unique_ptr<lifecycle::EffectiveCluster> live);
 };

@@ -37,6 +37,8 @@ struct FabricCable;
 struct FabricCableFilter;
 struct FabricSummary;
 struct ImageList;
+struct MeasuredFleet;
+struct MeasurementsRequest;
 struct NodeUpgrade;
 struct PowerRequest;
 struct PowerResult;
@@ -44,6 +46,8 @@ struct ReceiverState;
 struct RecordedBoot;
 struct WipeGrant;
 struct WipeRequest;
+
+enum class ReportFormat;
 
 /// A circuit breaker that is open, or that a person has just closed.
 struct PoolBreaker {
@@ -88,6 +92,10 @@ class SiteRecords {
   virtual Result<std::vector<PoolBreaker>> breakers() = 0;
   /// As notificationReceivers.
   virtual Result<std::vector<ReceiverState>> receivers() = 0;
+
+  /// As app::measuredFleet, which takes seconds at a large site.
+  virtual Result<MeasuredFleet> measurements(const MeasurementsRequest& request,
+                                             const std::vector<ReportFormat>& formats) = 0;
 
   // Orders.
 

@@ -79,7 +79,12 @@ void addCredentials(CLI::App& group, Invocation& call) {
         std::pair<CLI::App&, BmcChangeArgs&>(certificate, certificate_args)}) {
     command.add_option("nodes", args.nodes, "Hostlist")->required();
     command.add_flag("--yes", args.yes,
-                     "Do it: one BMC first, then several at a time; three failures stop the rest");
+                     "Do it: one BMC first, then several at a time; three failures stop the rest. "
+                     "Where a monitor serves the site it is a run, which is followed");
+    command.add_flag("--direct", call.options.direct,
+                     "Do it in this process, although a monitor serves the site: the monitor waits "
+                     "meanwhile");
+    asksServer(command, call);
   }
 }
 

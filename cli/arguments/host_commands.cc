@@ -16,7 +16,6 @@ constexpr std::string_view kBmcSettings = "it asks the BMC from the site's host"
 constexpr std::string_view kFabric = "it works with the fabric, or with files, from a host on it";
 constexpr std::string_view kImageFiles = "it works with files of the site's image cache";
 constexpr std::string_view kProbes = "it listens and probes on the site's networks";
-constexpr std::string_view kMeasurements = "it computes from every measurement of the site's store";
 constexpr std::string_view kNotifications =
     "receivers' secrets are known to the site's host, and so are the ways to them";
 
@@ -30,12 +29,10 @@ const std::vector<HostCommand>& hostCommands() {
       {"bmc approve-key", SiteHost, kIdentity},
       {"bmc boot", SiteHost, kBmcSettings},
       {"bmc boot-order", SiteHost, kBmcSettings},
-      {"bmc certificate", SiteHost, "the site's authority signs on the site's host"},
       {"bmc forget-key", SiteHost, kIdentity},
       {"bmc forget-tpm", SiteHost, kIdentity},
       {"bmc media", SiteHost, kBmcSettings},
       {"bmc revoke-key", SiteHost, kIdentity},
-      {"bmc rotate", SiteHost, "the BMCs' passwords are files of the site's host"},
       {"cert export", SiteHost, "it writes a folder of the site's host"},
       {"completion", AnyHost, "it prints words of this program"},
       {"discover scan", SiteHost, kProbes},
@@ -71,9 +68,7 @@ const std::vector<HostCommand>& hostCommands() {
       {"store", SiteHost, "it reads the store itself"},
       {"ui", SiteHost,
        "it opens the page of this host's server; a browser elsewhere opens https://HOST:PORT"},
-      {"validate baseline", SiteHost, kMeasurements},
       {"validate checks", AnyHost, "it prints the checks of this program"},
-      {"validate report", SiteHost, kMeasurements},
   };
   return rows;
 }

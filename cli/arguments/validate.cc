@@ -98,6 +98,7 @@ void addValidateCommands(CLI::App& app, Invocation& call) {
                                            "Report outliers, racks, devices and drift of all "
                                            "measurements; exit 1 when something differs",
                                            call, validateReport);
+  asksServer(report_command, call);
   report_command.add_option("--html", args.html, "Write one self-contained HTML page");
   report_command.add_option("--json-file", args.json, "Write it as JSON");
   report_command.add_option("--junit", args.junit, "Write it as test results, one case a node");
@@ -115,6 +116,7 @@ void addValidateCommands(CLI::App& app, Invocation& call) {
       addCommand(group, "baseline", "Show what is typical of each SKU, from its own history", call,
                  validateBaseline);
   addDays(baseline, request);
+  asksServer(baseline, call);
 }
 
 }  // namespace muster::cli

@@ -6,6 +6,9 @@
 #include "base/json_output.h"
 #include "cli/commands/asked_site.h"
 #include "cli/commands/bmc.h"
+#include "cli/commands/print_done.h"
+#include "cli/commands/run.h"
+#include "cli/view/console_progress.h"
 
 #include <nlohmann/json.hpp>
 
@@ -39,12 +42,37 @@ std::string certificateText(const bmc::BmcTrustState& memory) {
   return {};
 }
 
-void printChanged(const NodeName& node, const Result<void>& ended) {
-  std::cout << fmt::format("{}: {}\n", node.str(), ended ? "done" : ended.error().str())
-            << std::flush;
+/// Each as it ends, for people alone.
+app::BmcChanged printChanged(const app::Options& options) {
+  if (options.json) return {};
+  return [](const NodeName& node, const Result<void>& ended) {
+    std::cout << fmt::format("{}: {}\n", node.str(), ended ? "done" : ended.error().str())
+              << std::flush;
+  };
 }
 
-int printReport(const app::BmcChangeReport& report) {
+nlohmann::json namesOf(const std::vector<NodeName>& nodes) {
+  auto out = nlohmann::json::array();
+  for (const auto& node : nodes) out.push_back(node.str());
+  return out;
+}
+
+void printJson(const app::BmcChangeReport& report) {
+  auto failed = nlohmann::json::object();
+  for (const auto& [node, error] : report.failed) failed[node.str()] = error.str();
+  nlohmann::json out = {{"asked", report.asked},
+                        {"done", namesOf(report.done)},
+                        {"not_begun", namesOf(report.not_begun)},
+                        {"failed", std::move(failed)}};
+  for (const auto& [node, pin] : report.pins_to_declare) out["bmc_pin"][node.str()] = pin;
+  std::cout << jsonText(out) << '\n';
+}
+
+int printReport(const app::Options& options, const app::BmcChangeReport& report) {
+  if (options.json) {
+    printJson(report);
+    return report.failed.empty() ? kOk : kFailed;
+  }
   std::cout << fmt::format("{} of {} done", report.done.size(), report.asked);
   if (!report.not_begun.empty())
     std::cout << fmt::format(", {} not begun after {} failures; the same command goes on",
@@ -53,38 +81,60 @@ int printReport(const app::BmcChangeReport& report) {
   return report.failed.empty() ? kOk : kFailed;
 }
 
+/// Of a server, too. Errors: NotFound (a node, or its credential declares no next password)
+Result<std::vector<app::BmcIdentity>> identitiesOf(const app::Options& options,
+                                                   const std::string& nodes) {
+  TRY(site, askedSite(options));
+  return site->records().bmcIdentities(nodes);
+}
+
 int showRotations(const app::Options& options, const BmcChangeArgs& args) {
-  const auto rotations = app::bmcRotations(options, args.nodes);
-  if (!rotations) return report(rotations.error());
+  const auto identities = identitiesOf(options, args.nodes);
+  if (!identities) return report(identities.error());
+  for (const auto& each : *identities)
+    if (!each.rotates) return report(app::noNextPassword(each.node));
   std::size_t left = 0;
-  for (const auto& each : *rotations) {
-    left += each.state != bmc::Rotation::Done;
-    std::cout << fmt::format("{}: {}\n", each.node.str(), word(each.state));
+  std::string text;
+  auto all = nlohmann::json::array();
+  for (const auto& each : *identities) {
+    left += each.memory.rotation != bmc::Rotation::Done;
+    text += fmt::format("{}: {}\n", each.node.str(), word(each.memory.rotation));
+    all.push_back({{"node", each.node.str()}, {"rotation", app::wordOf(each.memory.rotation)}});
   }
-  std::cout << fmt::format(
+  text += fmt::format(
       "{} of {} would be changed. Nothing was done; to do it: muster bmc rotate {} --yes\n", left,
-      rotations->size(), args.nodes);
-  return kOk;
+      identities->size(), args.nodes);
+  return printDone(options, all, text);
 }
 
 int showSigners(const app::Options& options, const BmcChangeArgs& args) {
-  const auto signers = app::bmcCertificateSigners(options, args.nodes);
-  if (!signers) return report(signers.error());
-  for (const auto& each : *signers)
-    std::cout << fmt::format(
-        "{}: {} makes a key, {} signs, its certificate is trusted from then on\n", each.node.str(),
-        each.url, each.signer.empty() ? "this controller's CA" : each.signer);
-  std::cout << fmt::format("Nothing was done; to do it: muster bmc certificate {} --yes\n",
-                           args.nodes);
-  return kOk;
+  const auto identities = identitiesOf(options, args.nodes);
+  if (!identities) return report(identities.error());
+  std::string text;
+  auto all = nlohmann::json::array();
+  for (const auto& each : *identities) {
+    text +=
+        fmt::format("{}: {} makes a key, {} signs, its certificate is trusted from then on\n",
+                    each.node.str(), each.url, each.signer.empty() ? "the site's CA" : each.signer);
+    all.push_back({{"node", each.node.str()}, {"bmc", each.url}, {"signer", each.signer}});
+  }
+  text += fmt::format("Nothing was done; to do it: muster bmc certificate {} --yes\n", args.nodes);
+  return printDone(options, all, text);
+}
+
+/// Whoever serves the site changes them.
+int changeByRun(const app::Options& options, app::SiteClient& site, lifecycle::RunKind kind,
+                const BmcChangeArgs& args) {
+  ApplyProgress progress(options.json, true, PlanDetail::Grouped);
+  return followNewRun(options, site,
+                      {.kind = kind, .apply = {args.nodes, false, options.command_line, ""}},
+                      progress);
 }
 
 }  // namespace
 
 int bmcShow(const app::Options& options, const NodesArgs& args) {
-  const auto site = askedSite(options);
-  if (!site) return report(site.error());
-  const auto identities = (*site)->records().bmcIdentities(args.nodes);
+  const auto identities = identitiesOf(options, args.nodes);
   if (!identities) return report(identities.error());
   auto out = nlohmann::json::array();
   for (const auto& each : *identities) {
@@ -102,10 +152,13 @@ int bmcShow(const app::Options& options, const NodesArgs& args) {
 
 int bmcRotate(const app::Options& options, const BmcChangeArgs& args) {
   if (!args.yes) return showRotations(options, args);
-  const auto done = app::rotateBmcPasswords(options, args.nodes, printChanged);
+  const auto site = siteForRuns(options);
+  if (!site) return report(site.error());
+  if (*site) return changeByRun(options, **site, lifecycle::RunKind::BmcPassword, args);
+  const auto done = app::rotateBmcPasswords(options, args.nodes, printChanged(options));
   if (!done) return report(done.error());
-  const int code = printReport(*done);
-  if (code == kOk)
+  const int code = printReport(options, *done);
+  if (code == kOk && !options.json)
     std::cout << "When `muster bmc show` reports this for all BMCs of the credential: write the "
                  "next password into its password, and remove rotate_to\n";
   return code;
@@ -113,10 +166,14 @@ int bmcRotate(const app::Options& options, const BmcChangeArgs& args) {
 
 int bmcCertificate(const app::Options& options, const BmcChangeArgs& args) {
   if (!args.yes) return showSigners(options, args);
-  const auto done = app::issueBmcCertificates(options, args.nodes, printChanged);
+  const auto site = siteForRuns(options);
+  if (!site) return report(site.error());
+  if (*site) return changeByRun(options, **site, lifecycle::RunKind::BmcCertificate, args);
+  const auto done = app::issueBmcCertificates(options, args.nodes, printChanged(options));
   if (!done) return report(done.error());
-  const int code = printReport(*done);
-  for (const auto& [node, pin] : done->pins_to_declare)
+  const int code = printReport(options, *done);
+  for (const auto& [node, pin] :
+       options.json ? std::map<NodeName, std::string>() : done->pins_to_declare)
     std::cout << fmt::format(
         "{}: the inventory names the certificate that was replaced; write bmc_pin: {}\n",
         node.str(), pin);

@@ -7,6 +7,7 @@
 #include "base/printable.h"
 #include "cli/commands/asked_site.h"
 #include "cli/commands/bmc.h"
+#include "cli/commands/print_done.h"
 
 #include <fmt/ranges.h>
 
@@ -64,12 +65,17 @@ int bmcPower(const app::Options& options, const BmcPowerArgs& args) {
                                 !args.confirm.empty(), args.override_inventory},
                                [](const std::string& text) { std::cerr << text << '\n'; });
   if (!done) return report(done.error());
-  if (!done->after)
-    std::cout << checkedText(args, app::rowOf(*command), *done);
-  else
-    std::cout << fmt::format("{}: power was {}, is {}\n", args.node, powerWord(done->before),
-                             *done->after ? powerWord(**done->after) : done->after->error().str());
-  return kOk;
+  nlohmann::json out = {{"node", args.node},
+                        {"action", args.action},
+                        {"done", done->after.has_value()},
+                        {"before", powerWord(done->before)}};
+  if (!done->after) return printDone(options, out, checkedText(args, app::rowOf(*command), *done));
+  const auto& after = *done->after;
+  out["power"] = after ? powerWord(*after) : "unknown";
+  if (!after) out["text"] = after.error().str();
+  return printDone(options, out,
+                   fmt::format("{}: power was {}, is {}\n", args.node, powerWord(done->before),
+                               after ? powerWord(*after) : after.error().str()));
 }
 
 int bmcBoot(const app::Options& options, const BmcBootArgs& args) {
@@ -83,36 +89,52 @@ int bmcBoot(const app::Options& options, const BmcBootArgs& args) {
   request.boot.http_uri = args.uri;
   if (const auto set = app::setBootDevice(options, request); !set) return report(set.error());
   const bool own_order = args.from == "none";
-  std::cout << fmt::format("{} boots from {} {}\n", args.node,
-                           own_order ? "what its own order says," : args.from,
-                           args.persistent || own_order ? "from now on" : "the next time");
-  return kOk;
+  return printDone(options,
+                   {{"node", args.node}, {"from", args.from}, {"persistent", args.persistent}},
+                   fmt::format("{} boots from {} {}\n", args.node,
+                               own_order ? "what its own order says," : args.from,
+                               args.persistent || own_order ? "from now on" : "the next time"));
 }
 
 int bmcBootOrder(const app::Options& options, const BmcBootOrderArgs& args) {
   const auto done = app::bootOrder(options, {NodeName(args.node), args.first});
   if (!done) return report(done.error());
-  for (const auto& option : done->order.options)
-    std::cout << fmt::format(
+  const auto& staged = done->order.staged;
+  std::string text;
+  auto listed = nlohmann::json::array();
+  for (const auto& option : done->order.options) {
+    text += fmt::format(
         "{:10} {:8} {}\n", printable(option.reference), bootWord(option.starts_from),
         option.name.empty() ? "(the BMC does not describe it)" : printable(option.name));
-  const auto& staged = done->order.staged;
+    listed.push_back({{"reference", option.reference},
+                      {"starts_from", bootWord(option.starts_from)},
+                      {"name", option.name}});
+  }
   if (!staged.empty())
-    std::cout << fmt::format("The next boot brings: {}\n",
-                             printable(fmt::format("{}", fmt::join(staged, ", "))));
-  if (!args.first.empty() && !done->changed) std::cout << "The order was so already.\n";
-  return kOk;
+    text += fmt::format("The next boot brings: {}\n",
+                        printable(fmt::format("{}", fmt::join(staged, ", "))));
+  if (!args.first.empty() && !done->changed) text += "The order was so already.\n";
+  return printDone(options,
+                   {{"node", args.node},
+                    {"options", std::move(listed)},
+                    {"staged", staged},
+                    {"changed", done->changed}},
+                   text);
 }
 
 int bmcMedia(const app::Options& options, const BmcMediaArgs& args) {
   const auto media = app::virtualMedia(options, {NodeName(args.node), args.insert, args.eject});
   if (!media) return report(media.error());
-  for (const auto& drive : *media)
-    std::cout << fmt::format("{:16} {}\n", printable(drive.id),
-                             !drive.inserted       ? "-"
-                             : drive.image.empty() ? "an image"
-                                                   : printable(drive.image));
-  return kOk;
+  std::string text;
+  auto all = nlohmann::json::array();
+  for (const auto& drive : *media) {
+    text += fmt::format("{:16} {}\n", printable(drive.id),
+                        !drive.inserted       ? "-"
+                        : drive.image.empty() ? "an image"
+                                              : printable(drive.image));
+    all.push_back({{"drive", drive.id}, {"inserted", drive.inserted}, {"image", drive.image}});
+  }
+  return printDone(options, all, text);
 }
 
 int bmcLocate(const app::Options& options, const BmcLocateArgs& args) {
@@ -121,8 +143,9 @@ int bmcLocate(const app::Options& options, const BmcLocateArgs& args) {
   if (!site) return report(site.error());
   const auto on = (*site)->records().locate(NodeName(args.node), wanted);
   if (!on) return report(on.error());
-  std::cout << fmt::format("{}: its locate LED is {}\n", args.node, *on ? "on" : "off");
-  return kOk;
+  const std::string led = *on ? "on" : "off";
+  return printDone(options, {{"node", args.node}, {"led", led}},
+                   fmt::format("{}: its locate LED is {}\n", args.node, led));
 }
 
 }  // namespace muster::cli

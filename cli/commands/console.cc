@@ -8,6 +8,7 @@
 #include "bmc/console/ansi_strip.h"
 #include "cli/commands/asked_site.h"
 #include "cli/commands/monitor.h"
+#include "cli/commands/print_done.h"
 #include "cli/terminal.h"
 
 #include <nlohmann/json.hpp>
@@ -46,6 +47,14 @@ int showBoot(const app::Options& options, const ConsoleArgs& args) {
     return kOk;
   }
   const auto& boot = recorded->boot;
+  if (options.json)
+    return printDone(options,
+                     {{"node", args.node},
+                      {"boot", boot.number},
+                      {"began", muster::toString(boot.began)},
+                      {"why", boot.why},
+                      {"lines", bmc::plainLines(recorded->output, kAllLines)}},
+                     "");
   std::cerr << fmt::format("boot {} of {}, begun {} ({})\n", boot.number, args.node,
                            muster::toString(boot.began), boot.why);
   for (const auto& line : bmc::plainLines(recorded->output, kAllLines)) std::cout << line << '\n';

@@ -8,6 +8,7 @@
 #include "base/io/files.h"
 #include "cli/commands/asked_site.h"
 #include "cli/commands/lifecycle.h"
+#include "cli/commands/print_done.h"
 #include "cli/commands/run.h"
 #include "cli/view/console_progress.h"
 #include "provision/storage/erase.h"
@@ -42,8 +43,7 @@ int cancel(const app::Options& options, const EraseArgs& args) {
         "--cancel withdraws the node's whole erasure: leave out --confirm, --disks and --report");
   const auto withdrawn = app::cancelErasure(options, NodeName(args.node));
   if (!withdrawn) return report(withdrawn.error());
-  std::cout << *withdrawn << '\n';
-  return kOk;
+  return printDone(options, {{"node", args.node}, {"text", *withdrawn}}, *withdrawn + "\n");
 }
 
 /// Whoever serves the site does it: it may wait there for the approvals that the inventory asks
@@ -89,11 +89,11 @@ int erase(const app::Options& options, const EraseArgs& args) {
   progress.finish();
   if (!erased) return report(erased.error());
   if (!confirmed) {
-    std::cout << fmt::format(
-        "Nothing was done. This cannot be undone; to do it: muster erase {}{} --reason … --confirm "
-        "{}\n",
-        args.node, args.disks.empty() ? "" : " --disks …", args.node);
-    return kOk;
+    return printDone(
+        options, {{"node", args.node}, {"disks", args.disks}, {"done", false}},
+        fmt::format("Nothing was done. This cannot be undone; to do it: muster erase {}{} --reason "
+                    "… --confirm {}\n",
+                    args.node, args.disks.empty() ? "" : " --disks …", args.node));
   }
   if (erased->report) (void)printReport(options, args, *erased->report);
   return erased->complete ? kOk : kFailed;

@@ -9,6 +9,7 @@
 #include "base/json_output.h"
 #include "cli/commands/asked_site.h"
 #include "cli/commands/fabric.h"
+#include "cli/commands/print_done.h"
 #include "cli/view/fabric_view.h"
 #include "fabric/exports/exports.h"
 #include "fabric/exports/render.h"
@@ -27,13 +28,12 @@ namespace {
 
 constexpr std::size_t kProgressInterval = 10;  ///< faults between two lines on a terminal
 
-int write(const app::Options& options, const std::filesystem::path& file, const std::string& text) {
-  if (file.empty()) {
-    std::cout << text;
-    return kOk;
-  }
+/// `what`: "csv", "svg".
+int write(const app::Options& options, const std::filesystem::path& file, const char* what,
+          const std::string& text) {
+  if (file.empty()) return printDone(options, {{what, text}}, text);
   const auto written = app::writeOutputFile(options, file, text);
-  return written ? int{kOk} : report(written.error());
+  return written ? printDone(options, {{"file", file.string()}}, "") : report(written.error());
 }
 
 /// Prints the error; commands that compare have an exit status of their own for "no answer".
@@ -86,18 +86,24 @@ int fabricPlan(const app::Options& options, const FabricPlanArgs& args) {
   const auto sheet = app::cablingSheet(options, args.rack, args.fabric);
   if (!sheet) return report(sheet.error());
   std::cerr << sheet->summary;
-  return write(options, args.out, sheet->csv);
+  return write(options, args.out, "csv", sheet->csv);
 }
 
 int fabricPlot(const app::Options& options, const FabricPlotArgs& args) {
   const auto svg = app::plotFabric(options, args.request);
-  return svg ? write(options, args.out, *svg) : report(svg.error());
+  return svg ? write(options, args.out, "svg", *svg) : report(svg.error());
 }
 
 int fabricRender(const app::Options& options, const FabricRenderArgs& args) {
   const auto rendered = app::renderFabric(options, args.fabric);
   if (!rendered) return report(rendered.error());
-  for (const auto& error : rendered->missing) report(error);
+  std::string text;
+  auto files = nlohmann::json::array();
+  auto missing = nlohmann::json::array();
+  for (const auto& error : rendered->missing) {
+    missing.push_back(error.str());
+    if (!options.json) report(error);
+  }
   for (const auto& file : rendered->files) {
     const auto below = std::filesystem::path(file.path).lexically_normal();
     if (below.is_absolute() || below.empty() || *below.begin() == "..")
@@ -109,9 +115,10 @@ int fabricRender(const app::Options& options, const FabricRenderArgs& args) {
     auto written = io::makeDirs(path.parent_path());
     if (written) written = app::writeOutputFile(options, path, file.content);
     if (!written) return report(written.error());
-    std::cout << path.string() << '\n';
+    files.push_back(path.string());
+    text += path.string() + "\n";
   }
-  return kOk;
+  return printDone(options, {{"files", std::move(files)}, {"missing", std::move(missing)}}, text);
 }
 
 int fabricQosCheck(const app::Options& options, const app::QosCheckRequest& request) {

@@ -6,6 +6,7 @@
 #include "base/json_output.h"
 #include "cli/commands/asked_site.h"
 #include "cli/commands/firmware.h"
+#include "cli/commands/print_done.h"
 #include "cli/commands/run.h"
 #include "cli/view/console_progress.h"
 #include "cli/view/firmware_view.h"
@@ -47,15 +48,18 @@ int firmwareRetry(const app::Options& options, const NodesReasonArgs& args) {
   if (*site) return retryByRun(options, **site, args);
   const auto retried = app::retryFirmware(options, args.nodes, args.reason);
   if (!retried) return report(retried.error());
+  std::string text;
+  auto all = nlohmann::json::array();
   for (const auto& each : *retried) {
-    if (each.components == 0)
-      std::cout << fmt::format("{}: nothing has failed\n", each.node.str());
-    else
-      std::cout << fmt::format(
-          "{0}: {1} components may be installed again; `muster plan --nodes {0}` shows how\n",
-          each.node.str(), each.components);
+    all.push_back({{"node", each.node.str()}, {"components", each.components}});
+    text += each.components == 0
+                ? fmt::format("{}: nothing has failed\n", each.node.str())
+                : fmt::format(
+                      "{0}: {1} components may be installed again; `muster plan --nodes "
+                      "{0}` shows how\n",
+                      each.node.str(), each.components);
   }
-  return kOk;
+  return printDone(options, all, text);
 }
 
 /// The signature goes to standard output, so that whoever holds the key decides where it lies.
@@ -67,8 +71,11 @@ int firmwareSign(const app::Options& options, const FirmwareSignArgs& args) {
         "muster: the baseline's `signer` is another key than this one ({}); write this one's "
         "public half there: muster key show firmware\n",
         signed_baseline->key_id);
-  std::cout << signed_baseline->signature << "\n";
-  return kOk;
+  return printDone(options,
+                   {{"baseline", args.baseline},
+                    {"key_id", signed_baseline->key_id},
+                    {"signature", signed_baseline->signature}},
+                   signed_baseline->signature + "\n");
 }
 
 }  // namespace muster::cli

@@ -6,6 +6,7 @@
 #include "base/json_output.h"
 #include "cli/commands/asked_site.h"
 #include "cli/commands/image.h"
+#include "cli/commands/print_done.h"
 #include "cli/commands/run.h"
 #include "cli/view/console_progress.h"
 
@@ -25,16 +26,34 @@ constexpr std::size_t kShownPaths = 40, kShownDigestChars = 12;
 double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 std::string shortOf(const std::string& digest) { return digest.substr(0, kShownDigestChars); }
 
+/// A program is told each thing that was built on a line of its own, and what goes on meanwhile on
+/// standard error.
 class BuildPrinter final : public app::ImageBuildListener {
  public:
-  void onLine(std::string_view text) override { std::cout << text << std::endl; }
+  explicit BuildPrinter(bool json) : json_(json) {}
+  void onLine(std::string_view text) override {
+    (json_ ? std::cerr : std::cout) << text << std::endl;
+  }
   void onRamOs(const std::filesystem::path& kernel, const std::filesystem::path& initrd) override {
-    std::cout << fmt::format("RAM OS: {} and {}\n", kernel.string(), initrd.string());
+    if (json_)
+      std::cout << jsonText(
+                       nlohmann::json{{"kernel", kernel.string()}, {"initrd", initrd.string()}})
+                << std::endl;
+    else
+      std::cout << fmt::format("RAM OS: {} and {}\n", kernel.string(), initrd.string());
   }
   void onImage(const std::string& name, const std::string& digest,
                const std::filesystem::path& pack) override {
-    std::cout << fmt::format("image {}@{}: {}\n", name, shortOf(digest), pack.string());
+    if (json_)
+      std::cout << jsonText(
+                       nlohmann::json{{"image", name}, {"digest", digest}, {"pack", pack.string()}})
+                << std::endl;
+    else
+      std::cout << fmt::format("image {}@{}: {}\n", name, shortOf(digest), pack.string());
   }
+
+ private:
+  const bool json_;
 };
 
 /// In a column: this site where it is one of them, else the first, and how many more.
@@ -169,7 +188,7 @@ int imageBuild(const app::Options& options, const app::ImageBuildRequest& reques
   const auto site = siteForRuns(options);
   if (!site) return report(site.error());
   if (*site) return buildByRun(options, **site, request);
-  BuildPrinter printer;
+  BuildPrinter printer(options.json);
   const auto built = app::buildImages(options, request, printer);
   return built ? int{kOk} : report(built.error());
 }
@@ -195,8 +214,12 @@ int imageList(const app::Options& options) {
 
 int imageVerify(const app::Options& options, const ImageArgs& args) {
   bool fine = true;
-  const auto print = [&fine](const app::ImageCheck& check) {
+  auto all = nlohmann::json::array();
+  const auto print = [&](const app::ImageCheck& check) {
     const auto& image = check.image;
+    fine = fine && check.faults.empty();
+    all.push_back({{"image", image.name}, {"digest", image.digest}, {"faults", check.faults}});
+    if (options.json) return;
     std::cout << fmt::format(
         "{}@{}: {}\n", image.name, shortOf(image.digest),
         check.faults.empty() ? "every chunk and signature is right" : "damaged");
@@ -205,10 +228,10 @@ int imageVerify(const app::Options& options, const ImageArgs& args) {
       std::cout << (image.declared
                         ? fmt::format("  build it again: muster image build {}\n", image.name)
                         : "  import it again, or remove it: muster image gc\n");
-    fine = fine && check.faults.empty();
   };
   const auto verified = app::verifyImages(options, args.name, print);
   if (!verified) return report(verified.error());
+  printDone(options, all, "");
   return fine ? kOk : kFailed;
 }
 
@@ -222,9 +245,42 @@ int imageDiff(const app::Options& options, const ImageDiffArgs& args) {
   return diff->changed_chunks == 0 ? kOk : kFailed;
 }
 
+namespace {
+
+/// A program is asked nothing: without --yes it is told what would go.
+int gcAsJson(const app::Options& options, const app::CleanupPlan& cleanup, bool yes) {
+  const auto& plan = cleanup.clearing;
+  nlohmann::json out = {{"keep", nlohmann::json::array()},
+                        {"remove", nlohmann::json::array()},
+                        {"remove_ram_os", nlohmann::json::array()},
+                        {"leftovers", nlohmann::json::array()},
+                        {"removed", false}};
+  for (const auto& kept : plan.keep)
+    out["keep"].push_back(
+        {{"image", kept.image.name}, {"digest", kept.image.digest}, {"why", kept.why}});
+  for (const auto& image : plan.remove)
+    out["remove"].push_back(
+        {{"image", image.name}, {"digest", image.digest}, {"pack_bytes", image.pack_bytes}});
+  for (const auto& set : plan.ramos)
+    if (set.why.empty())
+      out["remove_ram_os"].push_back({{"folder", set.folder.string()}, {"bytes", set.bytes}});
+  for (const auto& folder : plan.leftovers) out["leftovers"].push_back(folder.string());
+  const bool has_work =
+      !out["remove"].empty() || !out["remove_ram_os"].empty() || !out["leftovers"].empty();
+  if (yes && has_work) {
+    if (const auto done = app::cleanUpImages(cleanup); !done) return report(done.error());
+    out["removed"] = true;
+  }
+  printDone(options, out, "");
+  return yes || !has_work ? kOk : kWorkLeft;
+}
+
+}  // namespace
+
 int imageGc(const app::Options& options, const ImageGcArgs& args) {
   const auto plan = app::planImageCleanup(options);
   if (!plan) return report(plan.error());
+  if (options.json) return gcAsJson(options, *plan, args.yes);
   const auto [count, bytes] = printClearing(*plan);
   if (count == 0) {
     std::cout << "Nothing to remove.\n";
@@ -243,35 +299,44 @@ int imageGc(const app::Options& options, const ImageGcArgs& args) {
 int imageExport(const app::Options& options, const ImageExportArgs& args) {
   const auto image = app::exportImage(options, args.name, args.file);
   if (!image) return report(image.error());
-  std::cout << fmt::format(
-      "{}@{} is in {}, signed by this site ({}); `muster image key` prints the key that its reader "
-      "must trust\n",
-      image->name, shortOf(image->digest), args.file.string(), image->signer);
-  return kOk;
+  return printDone(
+      options,
+      {{"image", image->name},
+       {"digest", image->digest},
+       {"file", args.file.string()},
+       {"signer", image->signer}},
+      fmt::format("{}@{} is in {}, signed by this site ({}); `muster image key` prints the key "
+                  "that its reader must trust\n",
+                  image->name, shortOf(image->digest), args.file.string(), image->signer));
 }
 
 int imageImport(const app::Options& options, const app::ImageImport& request) {
   const auto image = app::importImage(options, request);
   if (!image) return report(image.error());
-  std::cout << fmt::format("{}@{}: signed by {}{}\n", image->name, shortOf(image->digest),
-                           image->signed_by_site ? "this site" : image->signer,
-                           image->was_present ? "; it was here already" : "");
-  return kOk;
+  return printDone(options,
+                   {{"image", image->name},
+                    {"digest", image->digest},
+                    {"signer", image->signer},
+                    {"signed_by_site", image->signed_by_site},
+                    {"was_present", image->was_present}},
+                   fmt::format("{}@{}: signed by {}{}\n", image->name, shortOf(image->digest),
+                               image->signed_by_site ? "this site" : image->signer,
+                               image->was_present ? "; it was here already" : ""));
 }
 
 int imageSign(const app::Options& options, const ImageArgs& args) {
   const auto image = app::signImage(options, args.name);
   if (!image) return report(image.error());
-  std::cout << fmt::format("{}@{}: signed by this site ({})\n", image->name, shortOf(image->digest),
-                           image->signer);
-  return kOk;
+  return printDone(options,
+                   {{"image", image->name}, {"digest", image->digest}, {"signer", image->signer}},
+                   fmt::format("{}@{}: signed by this site ({})\n", image->name,
+                               shortOf(image->digest), image->signer));
 }
 
 int imageKey(const app::Options& options) {
   const auto keys = app::Keys::loadOrCreate(options.state);
   if (!keys) return report(keys.error());
-  std::cout << keys->images.public_pem;
-  return kOk;
+  return printDone(options, {{"public_pem", keys->images.public_pem}}, keys->images.public_pem);
 }
 
 }  // namespace muster::cli

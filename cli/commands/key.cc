@@ -4,6 +4,7 @@
 
 #include "base/io/trusted_keys.h"
 #include "base/json_output.h"
+#include "cli/commands/print_done.h"
 #include "cli/commands/records.h"
 
 #include <nlohmann/json.hpp>
@@ -38,33 +39,38 @@ std::string_view afterRotation(app::KeyPurpose purpose) {
 int start(const app::Options& options, app::KeyPurpose purpose) {
   const auto started = app::startKeyRotation(options, purpose);
   if (!started) return report(started.error());
-  std::cout << fmt::format(
-      "{0}: key {1} signs from now on; what {2} has signed still counts until: muster key rotate "
-      "{0} --finish\n{3}\n"
-      "with several controllers, copy {4}/keys to the other hosts before they serve "
-      "(docs/two-hosts.md)\n",
-      app::rowOf(purpose).name, started->new_id, started->previous_id, afterRotation(purpose),
-      options.state.string());
-  return kOk;
+  return printDone(
+      options,
+      {{"purpose", app::rowOf(purpose).name},
+       {"signs", started->new_id},
+       {"verifies", {started->new_id, started->previous_id}}},
+      fmt::format("{0}: key {1} signs from now on; what {2} has signed still counts until: muster "
+                  "key rotate "
+                  "{0} --finish\n{3}\n"
+                  "with several controllers, copy {4}/keys to the other hosts before they serve "
+                  "(docs/two-hosts.md)\n",
+                  app::rowOf(purpose).name, started->new_id, started->previous_id,
+                  afterRotation(purpose), options.state.string()));
 }
 
 int finish(const app::Options& options, app::KeyPurpose purpose, bool force) {
   const auto retired = app::finishKeyRotation(options, purpose, force);
   if (!retired) return report(retired.error());
-  std::cout << fmt::format(
-      "{}: only the present key counts now. The public half of the one before is kept: {}\n",
-      app::rowOf(purpose).name, retired->string());
-  return kOk;
+  return printDone(
+      options, {{"purpose", app::rowOf(purpose).name}, {"retired", retired->string()}},
+      fmt::format(
+          "{}: only the present key counts now. The public half of the one before is kept: {}\n",
+          app::rowOf(purpose).name, retired->string()));
 }
 
 int replaceLost(const app::Options& options, app::KeyPurpose purpose) {
   const auto id = app::replaceLostSiteKey(options, purpose);
   if (!id) return report(id.error());
-  std::cout << fmt::format(
-      "{}: key {} signs from now on; what the lost one has signed no longer "
-      "counts\n{}\n",
-      app::rowOf(purpose).name, *id, afterRotation(purpose));
-  return kOk;
+  return printDone(
+      options, {{"purpose", app::rowOf(purpose).name}, {"signs", *id}},
+      fmt::format("{}: key {} signs from now on; what the lost one has signed no longer "
+                  "counts\n{}\n",
+                  app::rowOf(purpose).name, *id, afterRotation(purpose)));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "base/json_output.h"
 #include "cli/commands/lab.h"
+#include "cli/commands/print_done.h"
 
 #include <nlohmann/json.hpp>
 
@@ -16,7 +17,12 @@
 namespace muster::cli {
 namespace {
 
-void print(std::string_view text) { std::cout << text << std::endl; }
+/// What goes on meanwhile; beside the JSON of who asked for that.
+auto printer(const app::Options& options) {
+  return [&out = options.json ? std::cerr : std::cout](std::string_view text) {
+    out << text << std::endl;
+  };
+}
 
 /// Becomes another program; comes back only when that fails.
 int become(const std::vector<std::string>& command) {
@@ -31,15 +37,17 @@ int become(const std::vector<std::string>& command) {
 }  // namespace
 
 int labUp(const app::Options& options) {
-  const auto twin = app::startTwin(options, print);
+  const auto twin = app::startTwin(options, printer(options));
   if (!twin) return report(twin.error());
-  std::cout << fmt::format("lab {} is up in namespace {}\n", twin->name, twin->network_namespace);
-  return kOk;
+  return printDone(
+      options, {{"lab", twin->name}, {"namespace", twin->network_namespace}},
+      fmt::format("lab {} is up in namespace {}\n", twin->name, twin->network_namespace));
 }
 
 int labDown(const app::Options& options) {
-  const auto down = app::stopTwin(options, print);
-  return down ? int{kOk} : report(down.error());
+  const auto down = app::stopTwin(options, printer(options));
+  if (!down) return report(down.error());
+  return printDone(options, {{"is_up", false}}, "");
 }
 
 int labStatus(const app::Options& options) {
@@ -64,13 +72,13 @@ int labStatus(const app::Options& options) {
 int labFault(const app::Options& options, const app::TwinFault& fault) {
   const auto set = app::setTwinFault(options, fault);
   if (!set) return report(set.error());
-  std::cout << *set << '\n';
-  return kOk;
+  return printDone(options, {{"text", *set}}, *set + "\n");
 }
 
-int labPackages(const app::Options&, const LabPackagesArgs& args) {
-  const auto made = app::makeTwinPackages(args.folder, print);
-  return made ? int{kOk} : report(made.error());
+int labPackages(const app::Options& options, const LabPackagesArgs& args) {
+  const auto made = app::makeTwinPackages(args.folder, printer(options));
+  if (!made) return report(made.error());
+  return printDone(options, {{"folder", args.folder.string()}}, "");
 }
 
 int labExec(const app::Options& options, const std::vector<std::string>& command) {

@@ -5,6 +5,7 @@
 #include "app/site/site_records.h"
 #include "base/json_output.h"
 #include "cli/commands/asked_site.h"
+#include "cli/commands/print_done.h"
 #include "cli/view/console_progress.h"
 #include "inventory/parse/hostlist.h"
 
@@ -22,16 +23,18 @@ int acknowledge(const app::Options& options, const std::string& reason) {
   if (!site) return report(site.error());
   const auto closed = (*site)->records().acknowledgeBreakers(reason);
   if (!closed) return report(closed.error());
-  if (closed->empty()) std::cout << "no circuit breaker is open\n";
+  std::string text = closed->empty() ? "no circuit breaker is open\n" : "";
+  auto all = nlohmann::json::array();
   for (const auto& [pool, nodes] : *closed) {
     std::vector<std::string> names;
     for (const auto& node : nodes) names.push_back(node.str());
-    std::cout << fmt::format(
+    text += fmt::format(
         "pool {}: the monitor drains those of these nodes that are still unfit at its next poll: "
         "{}\n",
         pool, fmt::join(names, ", "));
+    all.push_back({{"pool", pool}, {"nodes", names}});
   }
-  return kOk;
+  return printDone(options, all, text);
 }
 
 int showBreakers(const app::Options& options) {

@@ -10,6 +10,7 @@
 #include "base/json_output.h"
 #include "base/main_guard.h"
 #include "cli/commands/asked_site.h"
+#include "cli/commands/print_done.h"
 #include "cli/commands/server.h"
 
 #include <nlohmann/json.hpp>
@@ -149,8 +150,9 @@ int tokenRevoke(const app::Options& options, const TokenRevokeArgs& args) {
   if (!at) return report(at.error());
   const auto revoked = revoke(options, *at, args.token);
   if (!revoked) return report(revoked.error());
-  std::cout << fmt::format("{} is revoked; a server refuses it within two seconds\n", *revoked);
-  return kOk;
+  return printDone(
+      options, {{"token", *revoked}, {"revoked", true}},
+      fmt::format("{} is revoked; a server refuses it within two seconds\n", *revoked));
 }
 
 }  // namespace muster::cli

@@ -5,6 +5,7 @@
 #include "base/json_output.h"
 #include "cli/commands/asked_site.h"
 #include "cli/commands/lifecycle.h"
+#include "cli/commands/print_done.h"
 #include "inventory/parse/hostlist.h"
 
 #include <nlohmann/json.hpp>
@@ -45,14 +46,21 @@ int wipe(const app::Options& options, const WipeArgs& args) {
   if (!site) return report(site.error());
   const auto granted = (*site)->records().grantWipe(request);
   if (!granted) return report(granted.error());
-  std::cout << fmt::format("{} may be wiped once: {}\n", request.nodes, request.reason);
+  auto text = fmt::format("{} may be wiped once: {}\n", request.nodes, request.reason);
   if (request.data)
-    std::cout << "The data on the disks of their storage sets is wiped too, unless a disk holds a "
-                 "finished set as declared.\n";
+    text +=
+        "The data on the disks of their storage sets is wiped too, unless a disk holds a "
+        "finished set as declared.\n";
   else if (granted->has_storage_sets)
-    std::cout << "This covers system disks. Disks of storage sets that hold anything but a "
-                 "finished set as declared stay as they are; to wipe those too: --data\n";
-  return kOk;
+    text +=
+        "This covers system disks. Disks of storage sets that hold anything but a finished set as "
+        "declared stay as they are; to wipe those too: --data\n";
+  std::vector<std::string> names;
+  for (const auto& node : granted->nodes) names.push_back(node.str());
+  return printDone(
+      options,
+      {{"nodes", names}, {"data", request.data}, {"has_storage_sets", granted->has_storage_sets}},
+      text);
 }
 
 }  // namespace muster::cli

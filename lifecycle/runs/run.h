@@ -36,7 +36,9 @@ enum class RunKind {
   Validate,       ///< gates again, also those that have passed
   Isolate,        ///< tests between nodes, to find what is bad
   FirmwareRetry,  ///< firmware again whose installation has failed for good
-  ImageBuild      ///< images that are not in the cache
+  ImageBuild,     ///< images that are not in the cache
+  BmcPassword,    ///< BMCs get the next password of their credential
+  BmcCertificate  ///< BMCs get a certificate, which is trusted from then on
 };
 std::string_view toString(RunKind kind);
 std::optional<RunKind> parseRunKind(std::string_view text);
@@ -210,6 +212,12 @@ struct ImageBuildParams {
   friend bool operator==(const ImageBuildParams&, const ImageBuildParams&) = default;
 };
 
+/// Of RunKind::BmcPassword and BmcCertificate, over the nodes of ApplyParams.
+struct BmcChangeParams {
+  std::string done;  ///< hostlist: whose BMC has it; grows while it runs
+  friend bool operator==(const BmcChangeParams&, const BmcChangeParams&) = default;
+};
+
 /// Somebody said yes to one plan.
 struct RunApproval {
   RunActor by;
@@ -258,6 +266,7 @@ struct Run {
   IsolateParams isolate;
   FirmwareRetryParams firmware_retry;
   ImageBuildParams image_build;
+  BmcChangeParams bmc_change;
   RunActor asked_by;
   std::string idempotency_key;  ///< of who asked; empty: none
   WallTime asked_at{};

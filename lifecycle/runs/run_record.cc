@@ -145,6 +145,10 @@ inline constexpr auto kFields<ImageBuildParams> =
                field("over", &ImageBuildParams::over, kName).omitted());
 
 template <>
+inline constexpr auto kFields<BmcChangeParams> =
+    std::tuple(field("done", &BmcChangeParams::done, kHostlist).omitted());
+
+template <>
 inline constexpr auto kFields<RunApproval> =
     std::tuple(field("by", &RunApproval::by, Object{}), field("at", &RunApproval::at, Time{}),
                field("plan", &RunApproval::plan_hash, kHash),
@@ -208,6 +212,7 @@ inline constexpr auto kFields<Run> = std::tuple(
     field("isolate", &Run::isolate, Object{}).omitted(),
     field("firmware_retry", &Run::firmware_retry, Object{}).omitted(),
     field("image_build", &Run::image_build, Object{}).omitted(),
+    field("bmc_change", &Run::bmc_change, Object{}).omitted(),
     field("asked_by", &Run::asked_by, Object{}),
     field("after_restart", &Run::after_restart,
           Word<AfterRestart, 2>{&kAfterRestart, kMaxWordBytes})

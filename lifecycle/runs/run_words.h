@@ -8,13 +8,15 @@
 
 namespace muster::lifecycle {
 
-inline constexpr wire::Words<RunKind, 7> kRunKinds{{{RunKind::Apply, "apply"},
+inline constexpr wire::Words<RunKind, 9> kRunKinds{{{RunKind::Apply, "apply"},
                                                     {RunKind::Erase, "erase"},
                                                     {RunKind::Rollout, "rollout"},
                                                     {RunKind::Validate, "validate"},
                                                     {RunKind::Isolate, "isolate"},
                                                     {RunKind::FirmwareRetry, "firmware-retry"},
-                                                    {RunKind::ImageBuild, "image-build"}}};
+                                                    {RunKind::ImageBuild, "image-build"},
+                                                    {RunKind::BmcPassword, "bmc-password"},
+                                                    {RunKind::BmcCertificate, "bmc-certificate"}}};
 
 inline constexpr wire::Words<RunState, 13> kRunStates{{{RunState::Queued, "queued"},
                                                        {RunState::Planning, "planning"},

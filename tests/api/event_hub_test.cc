@@ -115,6 +115,22 @@ TEST_F(ApiEvents, aPlaceThatIsNoNumberIsNotTheBeginning) {
   EXPECT_THAT(clients.line(), StartsWith(fmt::format("event {} ", late)));
 }
 
+/// Of a store that was restored from a backup the client has seen more than there is.
+TEST_F(ApiEvents, aPlaceThatTheLogHasNotReachedIsOneOfAnotherLog) {
+  const auto last = say("early");
+  start();
+  Clients clients(socket(), 2, "", std::to_string(last + 1'000));
+  EXPECT_EQ(clients.line(), "connected");
+  ASSERT_EQ(get("/me").status, 200);
+  const auto late = say("late");
+  EXPECT_THAT(clients.line(), StartsWith(fmt::format("event {} ", late)));
+  Clients asking(socket(), 2, "?after=4000000");
+  EXPECT_EQ(asking.line(), "connected");
+  ASSERT_EQ(get("/me").status, 200);
+  const auto later = say("later");
+  EXPECT_THAT(asking.line(), StartsWith(fmt::format("event {} ", later)));
+}
+
 TEST_F(ApiEvents, ofOneSubjectWhereThatIsAskedFor) {
   const auto before = say("x");
   say("other", "gpu002");

@@ -89,10 +89,14 @@ TEST(RecordValues, aCableWithoutHealthAndOneWithIt) {
 }
 
 TEST(RecordValues, aBmcWhosePasswordIsBeingChanged) {
-  const json bmc = {
-      {"node", "gpu001"},         {"bmc", "https://10.20.250.1"}, {"pin", "ab"},
-      {"trust", "first-contact"}, {"inventory_is_behind", false}, {"password_refused", true},
-      {"rotation", "interrupted"}};
+  const json bmc = {{"node", "gpu001"},
+                    {"bmc", "https://10.20.250.1"},
+                    {"pin", "ab"},
+                    {"trust", "first-contact"},
+                    {"inventory_is_behind", false},
+                    {"password_refused", true},
+                    {"signer", "/etc/muster/sign"},
+                    {"rotation", "interrupted"}};
   const auto made = bmcIdentityFrom(bmc);
   ASSERT_TRUE(made) << made.error().str();
   EXPECT_EQ(toJson(*made), bmc);

@@ -12,6 +12,7 @@
 #include "app/nodes/console.h"
 #include "app/nodes/discovery.h"
 #include "app/nodes/erase.h"
+#include "app/nodes/measurements.h"
 #include "app/nodes/wipe.h"
 #include "app/records/records.h"
 #include "app/site/site_keys.h"
@@ -29,6 +30,7 @@
 #include "tests/api/scripted_server.h"
 #include "tests/api/site_clients.h"
 #include "tests/cli/emulated_bmc.h"
+#include "tests/validate/fleet_history.h"
 
 #include <set>
 
@@ -258,6 +260,53 @@ TEST_P(SiteRecordsContract, machinesThatWereSeenAndWhatIsOddAboutThem) {
   ASSERT_THAT(found->anomalies, SizeIs(1));
   EXPECT_EQ(found->anomalies[0].what, expected->anomalies[0].what);
   EXPECT_EQ(found->anomalies[0].what_to_do, expected->anomalies[0].what_to_do);
+}
+
+TEST_P(SiteRecordsContract, measurementsWithTheirDocuments) {
+  test::FleetHistory fleet;
+  fleet.nodes = 64;
+  fleet.from = std::chrono::floor<std::chrono::milliseconds>(SystemClock().now()) -
+               std::chrono::hours(24 * 50);
+  fleet.fault = [](int node, int metric, int) { return node == 7 && metric == 2 ? 0.8 : 1.0; };
+  ASSERT_TRUE((*lifecycle::openMeasurements(site_.options().storeUrl()))->add(fleet.make(3)));
+  ASSERT_TRUE(io::makeDirs(site_.options().state / "validation", 0700));
+  site_.write("state/validation/isolate-1.json", "{}");
+  using enum app::ReportFormat;
+  const app::MeasurementsRequest request{.days = 100, .false_alarms = 0.5};
+  const auto expected = app::measuredFleet(site_.options(), request, {Html, Json, Junit});
+  ASSERT_TRUE(expected) << expected.error().str();
+  const auto found = site().measurements(request, {Html, Json, Junit});
+  ASSERT_TRUE(found) << found.error().str();
+  ASSERT_FALSE(found->alarms.empty());
+  ASSERT_EQ(found->alarms.size(), expected->alarms.size());
+  EXPECT_THAT(found->alarms[0].text, HasSubstr("gpu00007"));
+  EXPECT_EQ(found->alarms[0].text, expected->alarms[0].text);
+  EXPECT_EQ(found->alarms[0].kind, expected->alarms[0].kind);
+  EXPECT_EQ(found->alarms[0].sigmas, expected->alarms[0].sigmas);
+  EXPECT_EQ(found->alarms[0].limit, expected->alarms[0].limit);
+  ASSERT_EQ(found->typical.size(), expected->typical.size());
+  for (std::size_t i = 0; i < found->typical.size(); ++i) {
+    EXPECT_EQ(found->typical[i].sku, expected->typical[i].sku);
+    EXPECT_EQ(found->typical[i].metric, expected->typical[i].metric);
+    EXPECT_EQ(found->typical[i].values, expected->typical[i].values);
+    EXPECT_EQ(found->typical[i].median, expected->typical[i].median);
+    EXPECT_EQ(found->typical[i].sigma, expected->typical[i].sigma);
+  }
+  EXPECT_EQ(found->numbers, expected->numbers);
+  EXPECT_EQ(found->nodes, 65u) << "and the one that was there";
+  EXPECT_EQ(found->comparisons, expected->comparisons);
+  EXPECT_EQ(found->false_alarms, 0.5);
+  EXPECT_EQ(found->left_out, expected->left_out);
+  EXPECT_THAT(found->left_out, HasSubstr("isolate-1.json"));
+  auto a = jsonOrNone(found->documents.at(Json), kServerJson),
+       b = jsonOrNone(expected->documents.at(Json), kServerJson);
+  a.erase("at");
+  b.erase("at");
+  EXPECT_EQ(a, b);
+  EXPECT_THAT(found->documents.at(Html), AllOf(HasSubstr("<!doctype html>"), HasSubstr("gpu00007"),
+                                               HasSubstr("</body></html>")));
+  EXPECT_THAT(found->documents.at(Junit), AllOf(HasSubstr("<testsuite"), HasSubstr("gpu00007")));
+  EXPECT_THAT(site().measurements(request, {})->documents, IsEmpty());
 }
 
 TEST_P(SiteRecordsContract, whatIsKnownOfBmcsAndAPersonsWordAboutThem) {

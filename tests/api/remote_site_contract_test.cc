@@ -324,7 +324,15 @@ TEST_P(SiteClientContract, runsOfEachKindAreAskedFor) {
   EXPECT_EQ(site().run(eighth->id)->image_build, build.image_build);
   build.image_build.image.clear();
   EXPECT_EQ(codeOf(site().submitRun(build)), ErrorCode::InvalidInput);
-  EXPECT_THAT(*site().runs({}), SizeIs(8));
+  const auto ninth =
+      site().submitRun({.kind = lifecycle::RunKind::BmcCertificate, .apply = {"gpu001"}});
+  ASSERT_TRUE(ninth) << ninth.error().str();
+  EXPECT_EQ(site().run(ninth->id)->kind, lifecycle::RunKind::BmcCertificate);
+  EXPECT_EQ(
+      codeOf(site().submitRun({.kind = lifecycle::RunKind::BmcPassword, .apply = {"gpu001"}})),
+      ErrorCode::NotFound)
+      << "none is declared";
+  EXPECT_THAT(*site().runs({}), SizeIs(9));
   EXPECT_THAT(*site().runs({.kind = lifecycle::RunKind::Rollout}), SizeIs(1));
 }
 

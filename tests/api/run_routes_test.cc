@@ -287,5 +287,46 @@ TEST_F(ApiRuns, aFirmwareRetryNamesItsNodesAndSaysWhy) {
   EXPECT_EQ(postAs(tokenOf("bert", Role::Approver), "/runs", order("firmware-retry")).status, 403);
 }
 
+TEST_F(ApiRuns, bmcsAreChangedByWhoMayRotate) {
+  std::string text(kSite);
+  const std::string password = "password: {file: bmc-password}";
+  text.replace(text.find(password), password.size(), password + ", rotate_to: {file: bmc-next}");
+  site_.write("cluster.yaml", text);
+  site_.write("bmc-next", "hobbes\n");
+  std::filesystem::permissions(
+      site_ / "bmc-next", std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  start();
+  const nlohmann::json nodes = {{"nodes", "gpu[001-002]"}};
+  for (const std::string kind : {"bmc-password", "bmc-certificate"}) {
+    const auto made = post("/runs", {{"kind", kind}, {"nodes", "gpu001"}});
+    ASSERT_EQ(made.status, 202) << made.body;
+    EXPECT_EQ(made.json["kind"], kind);
+    EXPECT_EQ(post("/runs", {{"kind", kind}}).status, 400) << "its nodes are named";
+    const auto refused = postAs(tokenOf("bert-" + kind, Role::Operator), "/runs",
+                                {{"kind", kind}, {"nodes", "gpu001"}});
+    EXPECT_EQ(refused.status, 403);
+    EXPECT_EQ(refused.json["roles"], nlohmann::json{"admin"});
+  }
+  const auto rotated = post("/bmcs/password/rotate", nodes);
+  ASSERT_EQ(rotated.status, 202) << rotated.body;
+  EXPECT_EQ(rotated.json["kind"], "bmc-password");
+  EXPECT_EQ(rotated.header("Location"), "/api/v1/runs/" + rotated.json["id"].get<std::string>());
+  EXPECT_EQ(post("/bmcs/certificate/issue", nodes).json["kind"], "bmc-certificate");
+  EXPECT_EQ(post("/bmcs/certificate/issue", {{"nodes", "gpu999"}}).status, 404);
+  EXPECT_EQ(postAs(tokenOf("otto", Role::Operator), "/bmcs/password/rotate", nodes).status, 403);
+  const auto of_rack = tokenOf("rita", Role::Admin, {.racks = {"r2"}});
+  EXPECT_EQ(postAs(of_rack, "/bmcs/password/rotate", nodes).status, 404) << "another rack's";
+  EXPECT_EQ(postAs(of_rack, "/bmcs/password/rotate", {{"nodes", "gpu003"}}).status, 202);
+  EXPECT_EQ(get("/runs?kind=bmc-password").items().size(), 3u);
+}
+
+TEST_F(ApiRuns, whereNoNextPasswordIsDeclaredNoneIsAskedFor) {
+  start();
+  const auto refused = post("/bmcs/password/rotate", {{"nodes", "gpu001"}});
+  EXPECT_EQ(refused.status, 404) << refused.body;
+  EXPECT_THAT(refused.json["detail"].get<std::string>(), HasSubstr("rotate_to"));
+  EXPECT_EQ(get("/runs").items().size(), 0u);
+}
+
 }  // namespace
 }  // namespace muster::api

@@ -2,7 +2,10 @@
 // The server of a host that stands by: it looks and takes orders that are rows, and names who does
 // the rest. The lease is written as the other host's own process writes it.
 #include "api/route.h"
+#include "app/nodes/bmc_credentials.h"
+#include "app/nodes/bmc_power.h"
 #include "app/site/actor.h"
+#include "app/site/site_records.h"
 #include "app/site/state_folder.h"
 #include "lifecycle/store/leader_lease.h"
 #include "lifecycle/store/runs.h"
@@ -10,10 +13,15 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <thread>
+
 namespace muster::api {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kOtherUrl = "https://ctl2.example.org:9443";
 
@@ -193,6 +201,44 @@ TEST(ApiUrl, isWhereOthersReachTheServer) {
   EXPECT_THAT(url("127.0.0.1:0", "http://ctl2:9443"), HasSubstr("write https://HOST:PORT"));
   EXPECT_THAT(url("127.0.0.1:0", "https://ctl2:9443/api"), HasSubstr("write https://HOST:PORT"));
   EXPECT_THAT(url("127.0.0.1:0", "https://anna:secret@ctl2"), HasSubstr("write https://HOST:PORT"));
+}
+
+/// The twin of the API's answer, of a command that asks nobody (--direct).
+TEST_F(ApiStandby, ordersToABmcAreRefusedHereToo) {
+  otherHostServes();
+  std::atomic<bool> serves{true};
+  std::jthread other([this, &serves] {  // it is alive: it renews
+    const SystemClock clock;
+    const auto store = site_.store();
+    lifecycle::LeaderLease lease(*store, clock, "ctl2 (3f9c)", "10.20.0.2", kOtherUrl);
+    ASSERT_TRUE(lease.take());
+    while (serves) {
+      EXPECT_TRUE(lease.renew());
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+  });
+  const NodeName node("gpu001");
+  const auto ignore = [](const std::string&) {};
+  const auto words = AllOf(HasSubstr("ctl2 (3f9c) serves the site, at 10.20.0.2"),
+                           HasSubstr("run the command there"));
+  auto options = site_.options();
+  for (const auto command : {app::PowerCommand::On, app::PowerCommand::Off}) {
+    const auto switched = app::powerNode(
+        options, {.node = node, .command = command, .reason = "test", .confirmed = true}, ignore);
+    ASSERT_FALSE(switched);
+    EXPECT_EQ(switched.error().code(), ErrorCode::Conflict);
+    EXPECT_THAT(switched.error().str(), words);
+  }
+  const auto lit = app::locateNode(options, node, true);
+  ASSERT_FALSE(lit);
+  EXPECT_THAT(lit.error().str(), words);
+  EXPECT_THAT(app::setBootDevice(options, {node, {}}).error().str(), words);
+  EXPECT_THAT(app::issueBmcCertificates(options, "gpu001", {}).error().str(), words);
+  // Looking is none.
+  const auto looked = app::locateNode(options, node, std::nullopt);
+  ASSERT_FALSE(looked) << "nobody listens at its BMC";
+  EXPECT_THAT(looked.error().str(), Not(HasSubstr("serves the site")));
+  serves = false;
 }
 
 }  // namespace

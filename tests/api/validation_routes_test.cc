@@ -4,6 +4,9 @@
 #include "app/runs/runs.h"
 #include "lifecycle/store/measurements.h"
 #include "tests/api/api_site.h"
+#include "tests/validate/fleet_history.h"
+
+#include <future>
 
 namespace muster::api {
 namespace {
@@ -178,6 +181,57 @@ TEST_F(ApiValidations, measurementsAreHeldAgainstTheirPeers) {
     EXPECT_THAT(alarm["subject"].get<std::string>(), StartsWith("gpu003"));
   EXPECT_EQ(said.json["left_out"], "");
   EXPECT_EQ(get("/measurements?days=0").status, 400);
+  for (const auto* wrong : {"-1", "nan", "inf", "1001", "0x1", "one", "1e9"})
+    EXPECT_EQ(get(std::string("/measurements?false_alarms=") + wrong).status, 400) << wrong;
+  EXPECT_EQ(get("/measurements?days=60&false_alarms=2.5").json["false_alarms_expected"], 2.5);
+  const auto page = get("/measurements/report.html?days=60");
+  ASSERT_EQ(page.status, 200) << page.body;
+  EXPECT_EQ(page.header("Content-Type"), "text/html; charset=utf-8");
+  EXPECT_THAT(page.header("Content-Security-Policy"), HasSubstr("sandbox"));
+  EXPECT_THAT(page.body, HasSubstr("gpu003"));
+  const auto junit = get("/measurements/junit.xml?days=60");
+  EXPECT_EQ(junit.header("Content-Type"), "application/xml; charset=utf-8");
+  EXPECT_THAT(junit.body, HasSubstr("<failure"));
+  const auto of_rack = tokenOf("rita", Role::Viewer, {.racks = {"r1"}});
+  for (const auto* resource :
+       {"/measurements", "/measurements/report.html", "/measurements/junit.xml"})
+    EXPECT_EQ(as(of_rack, resource, nullptr).status, 403) << resource;
+}
+
+/// Many reports at once are made one after the other, and whoever asks for something else meanwhile
+/// is answered.
+TEST_F(ApiValidations, aReportIsMadeBesideTheReader) {
+  test::FleetHistory fleet;
+  fleet.nodes = 512;
+  fleet.from = std::chrono::floor<std::chrono::milliseconds>(SystemClock().now()) -
+               std::chrono::hours(24 * 50);
+  start();
+  ASSERT_TRUE((*lifecycle::openMeasurements(site_.options().storeUrl()))->add(fleet.make(3)));
+  std::vector<std::future<Said>> reports;
+  for (int days = 91; days < 111; ++days)
+    reports.push_back(std::async(std::launch::async, [this, days] {
+      return ask({.target = fmt::format("/api/v1/measurements?days={}", days), .record = false});
+    }));
+  int meanwhile = 0;
+  const auto waits = [&] {
+    return std::ranges::any_of(reports, [](const auto& each) {
+      return each.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+    });
+  };
+  while (waits()) {
+    EXPECT_EQ(ask({.target = "/api/v1/me", .record = false}).status, 200);
+    ++meanwhile;
+  }
+  EXPECT_GT(meanwhile, 0);
+  int made = 0;
+  for (auto& each : reports) {
+    const auto said = each.get();
+    made += said.status == 200;
+    if (said.status == 200) continue;
+    EXPECT_EQ(said.status, 503) << said.body;
+    EXPECT_EQ(said.json["retryable"], true);
+  }
+  EXPECT_GE(made, 8);
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include "tests/fakes/fake_process_runner.h"
 #include "tests/run_async.h"
 
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -355,6 +357,42 @@ TEST(BmcBulkOperation, oneGoesFirstAndThreeFailuresStopTheRest) {
   fails_from = 1'000;
   report = *loop.run(runBulkOperation(nodes, work, [](const NodeName&, const Result<void>&) {}));
   EXPECT_EQ(report.done.size(), 60u);
+}
+
+/// As a run that is paused: what it works on ends with it.
+TEST(BmcBulkOperation, nothingOutlivesItsCancellation) {
+  using namespace boost::asio::experimental::awaitable_operators;
+  test::VirtualLoop loop;
+  std::vector<NodeName> nodes;
+  for (int i = 0; i < 60; ++i) nodes.emplace_back(fmt::format("gpu{:03}", i));
+  std::size_t begun = 0, ended = 0, under_way = 0, most = 0;
+  auto work = [&](NodeName) -> Async<void> {
+    ++begun;
+    most = std::max(most, ++under_way);
+    const std::shared_ptr<void> leaves(nullptr, [&](void*) { --under_way; });
+    co_await loop.clock.sleep(std::chrono::seconds(10));
+    ++ended;
+    co_return Result<void>();
+  };
+  auto until = [&]() -> Async<void> {
+    co_await loop.clock.sleep(std::chrono::seconds(15));
+    co_return Result<void>();
+  };
+  auto both = [&]() -> Async<void> {
+    auto bulk = runBulkOperation(nodes, work, [](const NodeName&, const Result<void>&) {});
+    auto first = std::move(bulk) || until();
+    (void)co_await std::move(first);
+    EXPECT_EQ(under_way, 0u) << "when its answer is dropped";
+    co_return Result<void>();
+  };
+  EXPECT_TRUE(loop.run(both()));
+  EXPECT_EQ(ended, 1u) << "the one that goes first";
+  EXPECT_EQ(begun, 1 + kBulkOperationAtOnce);
+  EXPECT_EQ(most, kBulkOperationAtOnce);
+  const auto then = begun;
+  EXPECT_TRUE(loop.run(until()));
+  EXPECT_EQ(begun, then);
+  EXPECT_EQ(ended, 1u);
 }
 
 }  // namespace

@@ -241,6 +241,32 @@ TEST_F(CliTest, commandsThatChangeSomethingSpeakJsonToo) {
       HasSubstr("muster"));
 }
 
+TEST_F(CliTest, whatWasDoneIsJsonWhereJsonIsAskedFor) {
+  makeStore();
+  const auto said = [this](std::vector<std::string> words) {
+    words.insert(words.begin(), "--json");
+    const auto ended = folder_.muster(words);
+    EXPECT_EQ(ended.code, kOk) << words[1] << ' ' << words[2] << ": " << ended.out << ended.err;
+    auto out = json::parse(ended.out, nullptr, false);
+    EXPECT_FALSE(out.is_discarded()) << words[1] << ' ' << words[2] << ": " << ended.out;
+    return out;
+  };
+  EXPECT_EQ(said({"wipe", "gpu[001-002]", "--reason", "new"})["nodes"].size(), 2u);
+  EXPECT_EQ(said({"bmc", "trust", "reset", "gpu001"})[0]["node"], "gpu001");
+  EXPECT_EQ(said({"bmc", "auth", "reset", "gpu001"})[0]["done"], true);
+  EXPECT_EQ(said({"bmc", "certificate", "gpu001"})[0]["signer"], "");
+  EXPECT_TRUE(said({"monitor", "--acknowledge", "--reason", "looked"}).empty());
+  EXPECT_THAT(said({"image", "key"})["public_pem"].get<std::string>(), HasSubstr("PUBLIC KEY"));
+  EXPECT_EQ(said({"image", "gc"})["removed"], false);
+  EXPECT_EQ(said({"image", "verify"}), json::array());
+  const auto rotated = said({"key", "rotate", "audit"});
+  EXPECT_EQ(rotated["verifies"].size(), 2u);
+  EXPECT_EQ(said({"key", "rotate", "audit", "--finish"})["purpose"], "audit");
+  const auto token = said({"token", "create", "wall"});
+  EXPECT_EQ(said({"token", "revoke", token["id"].get<std::string>()})["revoked"], true);
+  EXPECT_EQ(said({"firmware", "retry", "gpu001", "--reason", "x", "--direct"})[0]["components"], 0);
+}
+
 TEST_F(CliTest, aStateThatNoNodeIsEverInIsRefused) {
   makeStore();
   const auto refused = folder_.muster({"status", "--state", "in-pool"});

@@ -94,7 +94,8 @@ Async<lifecycle::ApplyReport> serveUntil(SimulatedRack& rack, lifecycle::Effecti
            {},
            {},
            rack.folder / rack.state / "validation"}),
-       rack.image_builder},
+       rack.image_builder,
+       rack.bmc_changer},
       memory);
   monitor::Monitor nodes({live.cluster(),
                           all,

@@ -26,8 +26,9 @@
 #include "lifecycle/rollout/effective_cluster.h"
 
 namespace muster::app {
+class BmcChanger;
 class ImageBuilder;
-}
+}  // namespace muster::app
 
 namespace muster::test {
 
@@ -100,6 +101,7 @@ class SimulatedRack {
   FakeAgentGateway agents;
   std::unique_ptr<FakeImageStore> images;
   std::shared_ptr<app::ImageBuilder> image_builder;  ///< of tests that build; null: none
+  std::shared_ptr<app::BmcChanger> bmc_changer;      ///< of tests that change BMCs; null: none
   FakeProcessRunner processes;
   MemoryMeasurements measurements;
   std::set<FakeNetboot*> netboots;  ///< of the musters that live now

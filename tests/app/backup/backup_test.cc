@@ -99,11 +99,17 @@ TEST_F(Backup, aFullDiskLeavesNothingHalf) {
     there.state = small / "state";
     const auto restored = restoreBackup(there, file(), kPassphrase, false);
     if (restored || fs::exists(there.state) || !fs::is_empty(small)) ::_exit(1);
-    const auto backup = makeBackup(site_.options(), small / "b", kPassphrase);
-    if (backup || !fs::is_empty(small)) ::_exit(2);
-    if (backup.error().str().find("the disk of " + small.string() + " is full") ==
-        std::string::npos)
-      ::_exit(5);
+    // No room for the store's copy, for the whole of the backup beside it, or for its end.
+    const auto store = fs::file_size(site_.options().state / "muster.db") >> 10;
+    for (const auto kib : {std::uintmax_t{64}, store + 64, store + store / 2, 2 * store - 64}) {
+      const auto room = fmt::format("size={}k", kib);
+      if (::mount("small", small.c_str(), "tmpfs", MS_REMOUNT, room.c_str()) != 0) ::_exit(79);
+      const auto backup = makeBackup(site_.options(), small / "b", kPassphrase);
+      if (backup || !fs::is_empty(small)) ::_exit(2);
+      if (backup.error().str().find("the disk of " + small.string() + " is full") ==
+          std::string::npos)
+        ::_exit(5);
+    }
     if (::mount("small", small.c_str(), "tmpfs", MS_REMOUNT, "size=64m") != 0) ::_exit(78);
     if (!restoreBackup(there, file(), kPassphrase, false)) ::_exit(3);
     if (!makeBackup(site_.options(), small / "b", kPassphrase)) ::_exit(4);

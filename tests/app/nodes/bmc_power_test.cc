@@ -120,11 +120,13 @@ TEST(BmcLooks, needNoLockOfTheStateFolder) {
   EXPECT_NE(code(powerNode(site.options(), checked, ignore)), ErrorCode::Conflict);
   checked.confirmed = true;
   EXPECT_EQ(code(powerNode(site.options(), checked, ignore)), ErrorCode::Conflict);
-  EXPECT_EQ(code(bmcRotations(site.options(), "gpu001")), ErrorCode::NotFound) << "none declared";
   EXPECT_EQ(code(rotateBmcPasswords(site.options(), "gpu001", {})), ErrorCode::Conflict);
-  const auto signers = bmcCertificateSigners(site.options(), "gpu001");
-  ASSERT_TRUE(signers) << signers.error().str();
-  EXPECT_EQ(signers->size(), 1u);
+  EXPECT_EQ(code(issueBmcCertificates(site.options(), "gpu001", {})), ErrorCode::Conflict);
+  const auto known = bmcIdentities(site.options(), "gpu001");
+  ASSERT_TRUE(known) << known.error().str();
+  ASSERT_EQ(known->size(), 1u) << "looking is no change";
+  EXPECT_FALSE(known->front().rotates);
+  EXPECT_EQ(known->front().signer, "");
 }
 
 TEST(BmcTrust, resetsNamedNodesOrNone) {

@@ -420,6 +420,7 @@ TEST_F(RunsTest, aKeyKnowsItsRequestWhateverTheRowHasGotSince) {
   const std::vector<RunRequest> requests{
       {.kind = RunKind::Erase, .apply = {"gpu001"}, .erase = {{}, "leaves", ""}},
       {.kind = RunKind::FirmwareRetry, .apply = {"gpu001"}, .firmware_retry = {"swapped", {}}},
+      {.kind = RunKind::BmcCertificate, .apply = {"gpu[001-002]"}},
       {.kind = RunKind::Rollout, .apply = {"gpu001"}, .rollout = {.driver = "nvidia-570"}}};
   for (auto request : requests) {
     const auto kind = std::string(toString(request.kind));
@@ -431,6 +432,7 @@ TEST_F(RunsTest, aKeyKnowsItsRequestWhateverTheRowHasGotSince) {
     if (request.kind == RunKind::Erase) row.erase.request = "e-1";
     if (request.kind == RunKind::FirmwareRetry)
       row.firmware_retry.lifted = {{"gpu001", "firmware-failed.BIOS", "2.1", kNow, "bmc"}};
+    if (request.kind == RunKind::BmcCertificate) row.bmc_change.done = "gpu001";
     ASSERT_TRUE(runs_->exchange(row, "")) << kind;
     const auto again = submitRun(*runs_, request, kAnna, kNow);
     ASSERT_TRUE(again) << kind << ": " << again.error().str();
@@ -440,6 +442,14 @@ TEST_F(RunsTest, aKeyKnowsItsRequestWhateverTheRowHasGotSince) {
     request.firmware_retry.reason = "looked at";
     request.rollout.driver = "nvidia-580";
     EXPECT_EQ(errorOf(submitRun(*runs_, request, kAnna, kNow)).code(), ErrorCode::Conflict) << kind;
+  }
+}
+
+TEST_F(RunsTest, aChangeOfBmcsNamesItsNodes) {
+  for (const auto kind : {RunKind::BmcPassword, RunKind::BmcCertificate}) {
+    const auto refused = submitRun(*runs_, {.kind = kind, .apply = {}}, kAnna, kNow);
+    EXPECT_EQ(errorOf(refused).code(), ErrorCode::InvalidInput) << toString(kind);
+    EXPECT_TRUE(submitRun(*runs_, {.kind = kind, .apply = {"gpu001"}}, kAnna, kNow));
   }
 }
 

@@ -238,6 +238,31 @@ TEST_F(BmcCommands, bootSetsTheOverrideAndShowKnowsTheCertificate) {
   EXPECT_FALSE(rows[0].at("password_refused").get<bool>());
 }
 
+TEST_F(BmcCommands, eachSpeaksJsonWhereThatIsAskedFor) {
+  secret("bmc-next", kNew);
+  inventory("bmc-next");
+  const auto said = [this](std::vector<std::string> words) {
+    words.insert(words.begin(), {"--json", "bmc"});
+    const auto ended = folder_.muster(words);
+    EXPECT_EQ(ended.code, 0) << words[2] << ": " << ended.out << ended.err;
+    auto out = nlohmann::json::parse(ended.out, nullptr, false);
+    EXPECT_FALSE(out.is_discarded()) << words[2] << ": " << ended.out;
+    return out;
+  };
+  EXPECT_EQ(said({"power", "gpu001", "on"})["power"], "on");
+  EXPECT_EQ(said({"power", "gpu001", "off"})["done"], false);
+  EXPECT_EQ(said({"locate", "gpu001", "on"})["led"], "on");
+  EXPECT_EQ(said({"boot", "gpu001", "pxe"})["from"], "pxe");
+  EXPECT_FALSE(said({"boot-order", "gpu001"})["options"].empty());
+  EXPECT_TRUE(said({"media", "gpu001"}).is_array());
+  EXPECT_EQ(said({"rotate", "gpu001"})[0]["rotation"], "none");
+  const auto rotated = said({"rotate", "gpu001", "--yes"});
+  EXPECT_EQ(rotated["done"], nlohmann::json{"gpu001"});
+  EXPECT_TRUE(rotated["failed"].empty());
+  EXPECT_EQ(said({"rotate", "gpu001"})[0]["rotation"], "done");
+  EXPECT_EQ(said({"certificate", "gpu001", "--yes"})["done"], nlohmann::json{"gpu001"});
+}
+
 TEST_F(BmcCommands, rotateChangesThePasswordOnceItIsConfirmed) {
   EXPECT_THAT(folder_.muster({"bmc", "rotate", "gpu001", "--yes"}).err,
               HasSubstr("no next password is declared"));

@@ -293,6 +293,7 @@ TEST_F(ServerClients, workIsHandedToTheServerThatIsNamed) {
         Order{{"rollout", "start", "--driver", "nvidia-575", "--nodes", "gpu001"}, "rollout"},
         Order{{"validate", "run", "--nodes", "gpu001"}, "validate"},
         Order{{"firmware", "retry", "gpu001", "--reason", "reseated"}, "firmware-retry"},
+        Order{{"bmc", "certificate", "gpu001", "--yes"}, "bmc-certificate"},
         Order{{"image", "build", "bookworm"}, "image-build"}}) {
     auto all = words;
     all.insert(all.begin(), {"--server", at});

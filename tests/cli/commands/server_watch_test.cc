@@ -2,6 +2,7 @@
 // muster server as the real program that also watches, in a network namespace of its own.
 #include "base/io/files.h"
 #include "base/json_input.h"
+#include "tests/cli/emulated_bmc.h"
 #include "tests/cli/muster_folder.h"
 #include "tests/own_network.h"
 
@@ -19,6 +20,7 @@ namespace muster::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr std::chrono::seconds kLimit{60};
 
@@ -94,6 +96,59 @@ TEST_F(ServerWatch, watchesAnswersReadsAgainAndEnds) {
   EXPECT_FALSE(std::filesystem::exists(socket()));
   EXPECT_FALSE(io::PidFile{folder_ / "state/run/netboot/dnsmasq.pid"}.alive())
       << "who was told to stop leaves no DHCP server behind";
+}
+
+/// BMCs' passwords and certificates are changed by who serves the site, as runs.
+TEST_F(ServerWatch, changesBmcsForWhoAsksIt) {
+  const auto write = [this](const std::string& name, const std::string& text) {
+    folder_.write(name, text + "\n");
+    std::filesystem::permissions(
+        folder_ / name, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  };
+  const auto asked = [this](std::vector<std::string> words) {
+    words.insert(words.begin(), {"--server", socket().string()});
+    return folder_.muster(words);
+  };
+  ASSERT_TRUE(becomes([&] { return said().find("muster server: 2 nodes") != std::string::npos; }));
+  EXPECT_THAT(asked({"bmc", "rotate", "gpu001", "--yes"}).err,
+              HasSubstr("no next password is declared"));
+  test::EmulatedBmc bmc;  // in this network, as the server is
+  write("bmc-password", test::EmulatedBmc::kPassword);
+  write("bmc-next", "new-password");
+  std::string text(test::MusterFolder::kInventory);
+  const auto replace = [&text](const std::string& what, const std::string& by) {
+    text.replace(text.find(what), what.size(), by);
+  };
+  replace("https://10.20.250.1\"", bmc.url() + "\"");
+  replace("password: {file: bmc-password}",
+          "password: {file: bmc-password}, rotate_to: {file: bmc-next}");
+  folder_.write("cluster.yaml", text);
+  const auto before = ask("/api/v1/site").value("inventory_digest", "");
+  server_->signal(SIGHUP);
+  ASSERT_TRUE(becomes([&] {
+    const auto now = ask("/api/v1/site").value("inventory_digest", "");
+    return !now.empty() && now != before;
+  }));
+  EXPECT_THAT(asked({"bmc", "rotate", "gpu001"}).out, HasSubstr("has the old password"));
+  const auto rotated = asked({"bmc", "rotate", "gpu001", "--yes"});
+  ASSERT_EQ(rotated.code, 0) << rotated.out << rotated.err;
+  EXPECT_THAT(rotated.out, HasSubstr("1 of 1 done"));
+  EXPECT_THAT(asked({"bmc", "show", "--nodes", "gpu001"}).out, HasSubstr("has the next password"));
+  EXPECT_THAT(asked({"bmc", "rotate", "gpu001", "--yes"}).out, HasSubstr("nothing-to-do"));
+  const auto pinned = bmc.fingerprint();
+  const auto certified = asked({"bmc", "certificate", "gpu001", "--yes"});
+  ASSERT_EQ(certified.code, 0) << certified.out << certified.err;
+  EXPECT_NE(bmc.fingerprint(), pinned);
+  EXPECT_THAT(asked({"bmc", "show", "--nodes", "gpu001"}).out,
+              HasSubstr(bmc.fingerprint().substr(0, 16)));
+  EXPECT_EQ(bmc.state().failed_logins, 0u);
+  const auto log = asked({"events", "gpu001"}).out;
+  EXPECT_THAT(log, HasSubstr("change of the BMC's password: done (run r-"));
+  EXPECT_THAT(log, HasSubstr("certificate of the BMC: done (run r-"));
+  for (const auto& text_of : {rotated.out, rotated.err, log, said()}) {
+    EXPECT_THAT(text_of, Not(HasSubstr(test::EmulatedBmc::kPassword)));
+    EXPECT_THAT(text_of, Not(HasSubstr("new-password")));
+  }
 }
 
 }  // namespace

@@ -33,6 +33,9 @@ TEST(RunRecord, keepsWhatEachKindWasAskedFor) {
   run.kind = RunKind::ImageBuild;
   run.image_build = {"bookworm", "none"};
   EXPECT_EQ(runFromRecord(recordOf(run))->image_build, run.image_build);
+  run.kind = RunKind::BmcCertificate;
+  run.bmc_change = {"gpu[001-003]"};
+  EXPECT_EQ(runFromRecord(recordOf(run))->bmc_change, run.bmc_change);
   run.kind = RunKind::Erase;
   run.erase = {{"S1", "S2"}, "leaves the site", "e-1"};
   const auto read = runFromRecord(recordOf(run));
