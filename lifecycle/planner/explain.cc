@@ -109,7 +109,12 @@ void aboutFinding(const ExplainInput& input, const Finding& finding, Explanation
   auto goal = std::find_if(input.goals.begin(), input.goals.end(),
                            [&finding](const Goal& g) { return g.facet == finding.facet; });
   out.expected = goal == input.goals.end() ? "no finding" : goal->want;
-  out.observed = seenWords(input, finding.facet.facet);
+  // What a monitor found is often of no facet that anybody reads: it is what was observed.
+  const bool is_read =
+      goal != input.goals.end() || input.facts.find(input.subject, finding.facet.facet);
+  out.observed = is_read ? seenWords(input, finding.facet.facet)
+                         : fmt::format("{} ({}{}{})", finding.text, ago(input.now, finding.at),
+                                       finding.source.empty() ? "" : ", from ", finding.source);
   const auto evidence = withoutConsole(finding.evidence, out.console);
   out.last_evidence = evidence.empty()
                           ? lastWords(input, finding.facet.str())

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { html } from "./html.js";
 import { loggedOut, logIn, loginAddress, me, Problem, providerOfLogins, sessionEnded, whoAmI } from "./api.js";
-import { connection, follow, lostAt, retryNow } from "./live.js";
+import { connection, follow, lostAt, resync, retryNow } from "./live.js";
 import { begin, clockError, forget, hasRuns, now, site } from "./site.js";
 import { go, link, route } from "./router.js";
 import { kSchemes, scheme } from "./scheme.js";
@@ -176,6 +176,13 @@ function Frame() {
     begin().then(follow, () => follow());
     return () => forget();
   }, []);
+  const who = me.value?.principal || "", before = useRef(who);
+  useEffect(() => { // another tab has logged in as somebody else: nothing stays of what the one before saw
+    if (before.current === who) return;
+    before.current = who;
+    forgetKept();
+    resync.value += 1;
+  }, [who]);
   const key = route.value.path[0] || "now";
   return html`<a class="skip" href="#main" onClick=${(/** @type {Event} */ e) => { e.preventDefault(); /** @type {HTMLElement | null} */ (document.querySelector("main h1"))?.focus(); }}>Skip to the page</a>
     <${Navigation} active=${key} /><div class="page"><${Top} /><${Banner} /><${Body} /></div><${OrderDialog} /><${Said} />`;

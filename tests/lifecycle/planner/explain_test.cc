@@ -202,6 +202,17 @@ TEST_F(ExplainTest, showsTheEvidenceOfAFinding) {
   EXPECT_EQ(explanation.observed, "never seen");
 }
 
+TEST_F(ExplainTest, whatNobodyReadsWasObservedByTheFinding) {
+  put(factsAtTheEnd(rack_));
+  ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref("gpu001/health.gpu"), Severity::Error,
+                                 "GPU 5 has fallen off the bus (Xid 79)", R"({"xid":79})",
+                                 "replace GPU 5", kAskedAt, "monitor"}));
+  const auto explanation = why();
+  EXPECT_EQ(explanation.expected, "no finding");
+  EXPECT_THAT(explanation.observed, HasSubstr("GPU 5 has fallen off the bus (Xid 79) ("));
+  EXPECT_THAT(explanation.observed, HasSubstr("from monitor"));
+}
+
 TEST_F(ExplainTest, saysHowLongAnActionTakesAndWhenThatIsTooLong) {
   open("gpu001/image", std::chrono::seconds(30));
   ASSERT_TRUE(
