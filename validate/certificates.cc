@@ -79,6 +79,7 @@ class StoredCertificates final : public CertificateStore {
     TRY(signature, key_.sign(signer::Statement::NodeCertificate, text, text));
     certificate.signature = signature;
     TRY_OK(bindSiteKey(store_, key_));
+    TRY_OK(voidOneAhead(certificate));
     TRY_OK(put(certificate));
     if (const auto copied = copyTo(folder_, certificate, io::writeFileUnsynced, 0600); !copied)
       logWarning("validate", "the copy of a certificate: {}; `muster cert export` writes it again",
@@ -117,8 +118,13 @@ class StoredCertificates final : public CertificateStore {
   Result<void> revoke(const NodeName& node, const std::string& by,
                       const std::string& reason) override {
     const auto certificate = find(node);  // one that is damaged is revoked by the node's name
+    // What was earned before is void by its time: a clock that runs behind must not save it.
+    TRY(list, revocations_.list());
+    auto at = clock_.now();
+    if (certificate && *certificate) at = std::max(at, (*certificate)->proven_at);
+    if (const auto* newest = list->newestOf(node)) at = std::max(at, newest->at);
     return revocations_.add(
-        {certificate && *certificate ? (*certificate)->id() : "", node, clock_.now(), by, reason});
+        {certificate && *certificate ? (*certificate)->id() : "", node, at, by, reason});
   }
 
   Result<std::optional<WallTime>> revokedAt(const NodeName& node) const override {
@@ -157,6 +163,18 @@ class StoredCertificates final : public CertificateStore {
                              decltype(io::writeFileAtomic)& write, unsigned mode) {
     TRY_OK(io::makeDirs(folder, mode == 0600 ? 0700 : 0755));
     return write(folder / (certificate.node.str() + ".json"), certificate.toJson(), mode);
+  }
+
+  /// One that was signed by a clock that ran ahead looks newer than all that follow, and no
+  /// revocation of the node would reach its copies: it is revoked by its id. The revocation is
+  /// older than what replaces it.
+  Result<void> voidOneAhead(const Certificate& next) {
+    const auto before = find(next.node);
+    if (!before || !*before || (*before)->proven_at <= next.issued_at) return {};
+    return revocations_.add({(*before)->id(), next.node, next.proven_at - std::chrono::seconds(1),
+                             "muster",
+                             fmt::format("it was signed by a clock that ran ahead: {}",
+                                         toString((*before)->proven_at))});
   }
 
   /// By whoever has the node's claim, or while nobody has it; a person's word at any time. In one

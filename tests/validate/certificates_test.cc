@@ -214,6 +214,40 @@ TEST_F(Certificates, aRevocationReachesEveryCopyFromBeforeIt) {
   EXPECT_NE(voidBecause().find("proven from before"), std::string::npos) << voidBecause();
 }
 
+/// Two certificates, and a revocation by a clock that is three hours behind: the older copy is
+/// void, too.
+TEST_F(Certificates, aClockThatIsBehindSavesNoCopyFromARevocation) {
+  const auto first = issue();
+  clock_.advance(std::chrono::minutes(5));
+  proven_at_ = clock_.now();
+  issue();
+  clock_.advance(-std::chrono::hours(3));
+  ASSERT_TRUE(certificates_->revoke(kNode, "ann@host", "bad"));
+  clock_.advance(std::chrono::hours(3));
+  const auto list =
+      RevocationList::fromJson(*io::readFile(folder_ / Revocations::kFile), key_.public_pem);
+  ASSERT_TRUE(list);
+  EXPECT_FALSE(verifyOffline(first, key_.public_pem, clock_.now(), *list));
+}
+
+/// Signed three hours ahead, replaced by the right clock, then revoked: its copy comes to life
+/// three hours later, and is void.
+TEST_F(Certificates, oneThatAClockAheadHasSignedIsVoidOnceItIsReplaced) {
+  clock_.advance(std::chrono::hours(3));
+  proven_at_ = clock_.now();
+  const auto ahead = issue();
+  clock_.advance(-std::chrono::hours(3));
+  proven_at_ = clock_.now();
+  issue();
+  EXPECT_EQ(voidBecause(), "") << "its successor is good";
+  ASSERT_TRUE(certificates_->revoke(kNode, "ann@host", "bad"));
+  clock_.advance(std::chrono::hours(4));
+  const auto list =
+      RevocationList::fromJson(*io::readFile(folder_ / Revocations::kFile), key_.public_pem);
+  ASSERT_TRUE(list);
+  EXPECT_FALSE(verifyOffline(ahead, key_.public_pem, clock_.now(), *list));
+}
+
 TEST_F(Certificates, aRevocationWithoutTheCertificateAtHandCountsForItsCopies) {
   const auto carried = issue();
   clock_.advance(std::chrono::minutes(5));
