@@ -410,9 +410,9 @@ class Comparing {
          found.link->width_speed,
          !wrong_declaration.empty() ? wrong_declaration
          : isFaster(slot)
-             ? fmt::format("the cable between {} and {} runs {}, faster than declared: correct the "
-                           "fabric's `{}` (or that of this cable) in the inventory, or limit the "
-                           "ports",
+             ? fmt::format("the cable between {} and {} runs {}, faster than declared: correct its "
+                           "speed in the inventory (`{}`, the `link` of a cable, or the "
+                           "topology_file), or limit the ports",
                            name(slot), name(declared.peer), found.link->width_speed, keyOf(slot))
              : fmt::format("reseat, then replace the cable between {} and {}; if it stays {}, look "
                            "at the ports",

@@ -90,6 +90,7 @@ class Recognition {
       : declared_(declared), found_(found) {
     for (const auto& [name, fabric] : declared.elsewhere) elsewhere_.emplace(keyOf(name), &name);
     is_.assign(found_.names.size(), kNone);
+    named_.assign(found_.names.size(), false);
     taken_.assign(declared_.names.size(), false);
     by_port_.resize(declared_.names.size());
     for (int id = 0; id < declared_.size(); ++id) {
@@ -107,6 +108,7 @@ class Recognition {
           same != declared_.ids.end() &&
           declared_.is_switch[Graph::at(same->second)] == found_.is_switch[Graph::at(id)]) {
         take(id, same->second);
+        named_[Graph::at(id)] = true;
         if (!found_.is_switch[Graph::at(id)]) ++called_so_[labelOf(same->first)];
       }
     readLabels();
@@ -119,6 +121,7 @@ class Recognition {
       if (!moved) moved = switchesBy(kAnyPort);
       if (!moved) moved = lastSwitch();
     }
+    exchangeSwitches();
     auto out = ofOtherFabrics();
     for (int id = 0; id < found_.size(); ++id)
       if (const int as = is_[Graph::at(id)]; as != kNone)
@@ -346,8 +349,40 @@ class Recognition {
     return true;
   }
 
+  /// Leaves are told by their hosts first. Where the cables above say otherwise, and are more, the
+  /// hosts are at the wrong leaves: that takes fewer moves. Only among switches that take each
+  /// other's places, and where no label was read by them.
+  void exchangeSwitches() {
+    std::map<int, int> wish, holder;  // found → declared; declared → found
+    for (int id = 0; id < found_.size(); ++id) {
+      if (!found_.is_switch[Graph::at(id)]) {
+        if (is_[Graph::at(id)] != kNone && !named_[Graph::at(id)]) return;
+        continue;
+      }
+      if (is_[Graph::at(id)] == kNone || named_[Graph::at(id)]) continue;
+      std::map<int, std::size_t> votes;
+      for (const auto& cable : found_.cables[Graph::at(id)])
+        if (const int peer = is_[Graph::at(cable.peer)]; peer != kNone)
+          if (const auto expected = declaredPeer(peer, cable.peer_port);
+              expected.device != kNone && expected.port == cable.port)
+            ++votes[expected.device];
+      const auto best =
+          std::ranges::max_element(votes, {}, [](const auto& vote) { return vote.second; });
+      if (best == votes.end() || best->second <= votes[is_[Graph::at(id)]] ||
+          !declared_.is_switch[Graph::at(best->first)])
+        continue;
+      wish[id] = best->first;
+      holder[is_[Graph::at(id)]] = id;
+    }
+    std::set<int> wanted;
+    for (const auto& [id, as] : wish)
+      if (!holder.contains(as) || !wanted.insert(as).second) return;
+    for (const auto& [id, as] : wish) is_[Graph::at(id)] = as;
+  }
+
   const Graph declared_, found_;
-  std::vector<int> is_;  // found → declared
+  std::vector<int> is_;      // found → declared
+  std::vector<bool> named_;  // found: carries the declared name
   std::vector<bool> taken_;
   std::vector<std::map<int, End>> by_port_;                     // declared
   std::map<std::string, std::vector<int>, std::less<>> hosts_;  // declared HCAs

@@ -344,6 +344,13 @@ class Nvue {
                          dscp == roce_.dscp ? ": RDMA is not lossless" : ""),
              fmt::format("mapping default-global dscp {} switch-priority {}", dscp, priority));
     }
+    for (const auto& [dscps, entry] : map.items())
+      for (const int dscp : range(dscps))  // eight of them have the lossless priority by default
+        expect(dscp == roce_.dscp || dscp / kDscpsOfPriority == roce_.priority ||
+                   number(textOf(entry, "switch-priority")) != roce_.priority,
+               fmt::format("DSCP {} shares the lossless priority {}", dscp, roce_.priority),
+               fmt::format("mapping default-global dscp {} switch-priority {}", dscp,
+                           dscp / kDscpsOfPriority));
     std::set<int> paused;
     for (const auto& [priority, ignored] :
          at(at(at(qos, "pfc"), "default-global"), "switch-priority").items())

@@ -208,7 +208,9 @@ TEST_F(Compare, reseatsNoCableThatIsFasterThanDeclared) {
   findLink(found_, {"gpu001 mlx5_0", 1})->width_speed = "4xNDR";
   const auto one = only();
   EXPECT_EQ(one.kind, DeviationKind::WrongWidthSpeed);
-  EXPECT_THAT(one.repair, HasSubstr("faster than declared: correct the fabric's `link_node_leaf`"));
+  EXPECT_THAT(
+      one.repair,
+      HasSubstr("faster than declared: correct its speed in the inventory (`link_node_leaf`"));
   EXPECT_THAT(one.repair, ::testing::Not(HasSubstr("reseat")));
 }
 

@@ -231,6 +231,18 @@ TEST_F(NvueConfig, eachDifferenceHasItsCommand) {
   EXPECT_THAT(check(), ElementsAre(differs("", "RoCE is off")));
 }
 
+TEST_F(NvueConfig, aDscpThatIsMappedToTheLosslessPriorityIsTold) {
+  auto& map = set_["qos"]["mapping"]["default-global"]["dscp"];
+  map["25"]["switch-priority"] = 3;  // as by default
+  map["8"]["switch-priority"] = 2;
+  EXPECT_THAT(check(), IsEmpty());
+  map["0"]["switch-priority"] = 3;
+  EXPECT_THAT(check(),
+              ElementsAre(PortDifference{
+                  "", "DSCP 0 shares the lossless priority 3",
+                  "nv set qos mapping default-global dscp 0 switch-priority 0; nv config apply"}));
+}
+
 TEST_F(NvueConfig, theStateOfLaterReleasesIsRead) {
   set_["qos"]["roce"] = {{"state", "enabled"}, {"mode", "lossless"}};
   EXPECT_THAT(check(), IsEmpty());
