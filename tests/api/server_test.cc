@@ -114,7 +114,7 @@ TEST_F(Api, anEtagSavesTheBodyAndOutlivesTheSecond) {
   EXPECT_EQ(again.status, 304);
   EXPECT_TRUE(again.body.empty());
   // Who keeps the body learns all the same that it is still so.
-  EXPECT_EQ(first.header("Muster-As-Of"), first.json["as_of"]);
+  EXPECT_EQ(first.header("Muster-As-Of"), first.json["as_of"].get<std::string>());
   const auto seen_at = again.header("Muster-As-Of");
   ASSERT_FALSE(seen_at.empty());
   EXPECT_GE(seen_at, first.header("Muster-As-Of"));
