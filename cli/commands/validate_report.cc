@@ -61,9 +61,8 @@ void print(const MeasuredFleet& measured) {
     std::cout
         << (measured.numbers == 0
                 ? "nothing has been measured yet: gates and `muster validate isolate` measure\n"
-            : measured.comparisons == 0
-                ? "nothing was compared: this says nothing about any node\n"
-                : "everything that was evaluated is like its peers\n");
+            : measured.comparisons == 0 ? "nothing was compared: this says nothing about any node\n"
+                                        : "everything that was evaluated is like its peers\n");
 }
 
 }  // namespace
