@@ -252,7 +252,7 @@ Result<app::MeasuredFleet> measuredFleetFrom(const json& source) {
                                                 group.count("values"), anyNumber(group, "median"),
                                                 anyNumber(group, "sigma")});
   });
-  out.not_said = read.text("not_said");
+  out.not_said = read.text("not_said", kMayBeAbsent);  // an older server has none
   out.left_out = read.text("left_out");
   return read.as(std::move(out));
 }
