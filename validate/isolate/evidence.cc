@@ -14,6 +14,9 @@ namespace {
 constexpr std::size_t kEnoughLike = 128, kEnoughOfLoaded = 8;
 constexpr std::size_t kFewest = 3;  ///< pairs; with fewer in all there is nothing to compare with
 constexpr std::size_t kEnoughForNoise = 64, kEnoughForMode = 64, kEnoughPairs = 48;
+constexpr int kSameLeaf = 0;       ///< LikeKey::second
+constexpr double kSlowNear = 0.8;  ///< who never reaches more within its leaf measures no other way
+constexpr std::size_t kEnoughRepeats = 8;
 constexpr double kWidthOfFew = 0.04;       ///< healthy pairs of few differ by less
 constexpr double kPlausibleNoise = 0.005;  ///< σ that is assumed at least while there are few tests
 constexpr double kLeastNoise = 0.001;
@@ -39,7 +42,9 @@ double quantile(std::vector<double>& values, double share) {
 
 Evidence::LikeKey Evidence::likeOf(int a, int b, int rail) const {
   const auto i = static_cast<std::size_t>(a), j = static_cast<std::size_t>(b);
-  return {rail, layout_.leaf[i] == layout_.leaf[j] ? 0 : layout_.pod[i] == layout_.pod[j] ? 1 : 2};
+  return {rail, layout_.leaf[i] == layout_.leaf[j] ? kSameLeaf
+                : layout_.pod[i] == layout_.pod[j] ? 1
+                                                   : 2};
 }
 
 void Evidence::add(const Round& round, const RoundResult& result,
@@ -144,15 +149,44 @@ void Evidence::comparePooled() {
   for (const auto& sample : samples_)
     if (sample.gbits > 0)
       if (const auto own = of_rail.find(sample.rail); own != of_rail.end()) own->second.put(sample);
+  // Of two leaves of which one is slow, all that crosses them is slow: it is no measure of itself.
+  const auto typicalOf = [&](const LikeKey& key) {
+    auto& pool = like[key].isEnough() ? like[key] : of_rail[key.first];
+    if (!pool.isEnough()) return 0.0;
+    const double own = pool.typical();
+    if (key.second == kSameLeaf || pool.pairs >= kEnoughPairs) return own;
+    const LikeKey near_key{key.first, kSameLeaf};
+    Pool near, of_good;
+    for (const auto& sample : samples_)
+      if (sample.gbits > 0 && likeOf(sample.a, sample.b, sample.rail) == near_key) near.put(sample);
+    if (!near.isEnough()) return own;
+    const double least = kSlowNear * near.typical();
+    std::map<int, double> best_near;
+    for (const auto& sample : samples_)
+      if (likeOf(sample.a, sample.b, sample.rail) == near_key)
+        for (const int node : {sample.a, sample.b})
+          best_near[node] = std::max(best_near[node], sample.gbits);
+    const auto isSlow = [&](int node) {
+      const auto at = best_near.find(node);
+      return at != best_near.end() && at->second < least;
+    };
+    std::size_t slow = 0;
+    for (const auto& sample : samples_)
+      if (sample.gbits > 0 && likeOf(sample.a, sample.b, sample.rail) == key) {
+        if (isSlow(sample.a) || isSlow(sample.b))
+          ++slow;
+        else
+          of_good.put(sample);
+      }
+    if (slow == 0) return own;
+    return of_good.isEnough() ? of_good.typical() : std::max(own, near.typical());
+  };
   std::map<LikeKey, double> typical;
   for (auto& sample : samples_) {
     if (!sample.pooled) continue;
     const auto key = likeOf(sample.a, sample.b, sample.rail);
     auto found = typical.find(key);
-    if (found == typical.end()) {
-      auto& pool = like[key].isEnough() ? like[key] : of_rail[sample.rail];
-      found = typical.emplace(key, pool.isEnough() ? pool.typical() : 0).first;
-    }
+    if (found == typical.end()) found = typical.emplace(key, typicalOf(key)).first;
     share(sample, found->second);
   }
 }
@@ -168,6 +202,25 @@ void Evidence::measureNoise() {
     sigma_ = std::max(kPlausibleNoise, pooled.size() > within.size()
                                            ? kAboveQuartile * quantile(pooled, 0.5)
                                            : kAboveMedian * quantile(within, 0.5));
+  // Of few tests those above what is typical may lie close by chance; what a pair gives twice may
+  // not.
+  if (within.size() + pooled.size() < kEnoughForNoise) sigma_ = std::max(sigma_, repeatedSigma());
+}
+
+/// From what the same two gave one time and the next; 0: too few were tested twice.
+double Evidence::repeatedSigma() const {
+  std::map<std::array<int, 3>, double> before;
+  std::vector<double> differences;
+  for (const auto& sample : samples_) {
+    if (sample.gbits <= 0) continue;
+    const auto [at, fresh] = before.try_emplace(
+        {std::min(sample.a, sample.b), std::max(sample.a, sample.b), sample.rail}, sample.gbits);
+    if (fresh) continue;
+    differences.push_back(std::abs(std::log(sample.gbits / at->second)));
+    at->second = sample.gbits;
+  }
+  if (differences.size() < kEnoughRepeats) return 0;
+  return kAboveMedian * quantile(differences, 0.5) / std::sqrt(2.0);
 }
 
 /// From the means of a NIC's first tests: if nothing stayed with it, they would differ by what its

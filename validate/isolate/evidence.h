@@ -59,6 +59,7 @@ class Evidence {
   void comparePooled();
   void share(Sample& sample, double typical) const;
   void measureNoise();
+  double repeatedSigma() const;
   void measurePersistent();
   void countFaster();
 

@@ -69,6 +69,10 @@ Culprit ofNic(const Book& book, int node, int rail) {
     out.tests = seen.tests + seen.rows, out.bad = seen.bad + seen.bad_rows;
     out.reached = seen.bad ? seen.sum / seen.bad : seen.worst;
     out.confidence = book.certain(seen.chance);
+  } else if (nic.fresh() == 0) {  // by what all its tests said together
+    out.reached = std::clamp(std::min(book.state.evidence.best(node, rail), seen.worst), 0.0, 1.0);
+    out.tests = seen.tests + seen.rows;
+    out.confidence = book.certain(seen.chance);
   } else {
     out.reached = std::max(0.0, 1 - nic.lacks());
     out.confidence = book.confidence(nic.lacks(), nic.fresh(), badTestsOf(book.state, node, rail));
@@ -203,6 +207,9 @@ void addUnclear(const Book& book) {
         why = "its tests have not ended yet";
       else if (state.evidence.best(node, rail) < 0 || nic.silent >= kMaxSilent)
         why = "its tests gave no result";
+      else if (nic.fresh() == 0 && state.layout.nodes() == 2)
+        why =
+            "two nodes alone cannot be told apart: name more nodes, or what is enough (--min-gbps)";
       else if (nic.fresh() == 0)
         why = "its tests were bad, and no proven good node was there to test it with";
       book.verdict.unclear.push_back({.a = node, .rail = rail, .why = why});

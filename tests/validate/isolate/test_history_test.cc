@@ -102,6 +102,24 @@ TEST(IsolateWild, aThirdThatLacksATwentiethNeverPasses) {
     }
 }
 
+/// What was wrong: of two leaves of which one is slow all that crosses them is slow, and was the
+/// measure of itself; slow nodes were "good in every test".
+TEST(IsolateWild, aSlowLeafOfTwoIsNotGoodBecauseAllThatCrossesIsSlow) {
+  for (const bool groups : {false, true})
+    for (int trial = 0; trial < 20; ++trial) {
+      PhysicalFabric fabric(static_cast<std::uint64_t>(trial) + 100);
+      fabric.leaves = 2, fabric.hosts_per_leaf = 4, fabric.uplinks = 4, fabric.white = 0.03;
+      for (int host = 0; host < 4; ++host) fabric.slow(host, 0.25);
+      const auto verdict = fabric.isolated(
+          {.groups = groups, .tolerance = 0.05, .seed = static_cast<std::uint64_t>(trial)});
+      EXPECT_FALSE(hasPassed(verdict)) << trial;
+      for (int host = 0; host < 4; ++host) {
+        EXPECT_FALSE(isCleared(verdict, host)) << trial << ' ' << host;
+        EXPECT_EQ(std::ranges::count(verdict.good, host), 0) << trial << ' ' << host;
+      }
+    }
+}
+
 TEST(IsolateWild, aFleetOfWhichFewAreHealthyIsUnclear) {
   PhysicalFabric fabric(31);
   makeSmall(fabric);
