@@ -48,10 +48,15 @@ Result<fabric::LinkHealthReport> healthOfFiles(const LinkHealthRequest& request,
                                                const fabric::Transceivers& transceivers) {
   TRY(text, io::readRegularFile(request.found, kMaxInputBytes));
   TRY(topology, fabric::parseFound(text));
-  TRY(before, io::readRegularFile(request.before, kMaxInputBytes));
-  TRY(after, io::readRegularFile(request.after, kMaxInputBytes));
-  TRY(first, fabric::parseReadings(before, topology));
-  TRY(second, fabric::parseReadings(after, topology));
+  const auto readingOf =
+      [&topology](const std::filesystem::path& file) -> Result<links::ReadingsByGuid> {
+    TRY(counters, io::readRegularFile(file, kMaxInputBytes));
+    auto read = fabric::parseReadings(counters, topology);
+    if (!read) return fail(std::move(read).error().within(file.string()));
+    return read;
+  };
+  TRY(first, readingOf(request.before));
+  TRY(second, readingOf(request.after));
   return fabric::evaluateLinks(topology, topology, {std::move(first), 0, 0},
                                {std::move(second), request.window_seconds, request.window_seconds},
                                limits, transceivers);
