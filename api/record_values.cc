@@ -213,6 +213,7 @@ Result<app::CertificateVerdict> certificateVerdictFrom(const json& source) {
   app::CertificateVerdict out{NodeName(read.text("node")), {}};
   const auto why = read.text("void_because");
   if (!read.flag("valid")) out.valid = fail(ErrorCode::Denied, why);
+  out.override_by = read.text("override_by", kMayBeAbsent);
   return read.as(std::move(out));
 }
 

@@ -83,6 +83,8 @@ Result<std::vector<CertificateVerdict>> verifyCertificates(const Options& option
     if (!node.empty() && each.name.str() != node) continue;
     const auto valid = certificates->requireValid(each.name);
     out.push_back({each.name, valid ? Result<void>() : Result<void>(fail(valid.error()))});
+    if (const auto found = certificates->find(each.name); found && *found)
+      out.back().override_by = (*found)->override_by;
   }
   return out;
 }

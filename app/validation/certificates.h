@@ -17,6 +17,8 @@ Result<validate::Certificate> certificateOf(const Options& options, const std::s
 struct CertificateVerdict {
   NodeName node;
   Result<void> valid;  ///< an error says why it does not hold
+  /// Whose word it is, where gates have not passed; empty: they have.
+  std::string override_by = {};
 };
 /// `node`: empty: all of the inventory.
 Result<std::vector<CertificateVerdict>> verifyCertificates(const Options& options,

@@ -4,6 +4,7 @@
 
 #include "app/site/site_records.h"
 #include "base/json_output.h"
+#include "base/printable.h"
 #include "cli/commands/asked_site.h"
 #include "cli/commands/cert.h"
 
@@ -74,9 +75,16 @@ int certVerify(const app::Options& options, const app::CertificateFile& file) {
   for (const auto& each : *verdicts) {
     const auto why = each.valid ? std::string() : each.valid.error().str();
     if (options.json)
-      out.push_back({{"node", each.node.str()}, {"valid", each.valid.has_value()}, {"why", why}});
+      out.push_back({{"node", each.node.str()},
+                     {"valid", each.valid.has_value()},
+                     {"why", why},
+                     {"override_by", each.override_by}});
     else
-      std::cout << fmt::format("{}: {}\n", each.node.str(), each.valid ? "valid" : "VOID: " + why);
+      std::cout << fmt::format("{}: {}{}\n", each.node.str(), each.valid ? "valid" : "VOID: " + why,
+                               each.override_by.empty()
+                                   ? ""
+                                   : fmt::format("; an OVERRIDE by {}, its gates have not passed",
+                                                 printable(each.override_by)));
   }
   if (options.json) std::cout << jsonText(out, 2) << '\n';
   return std::all_of(verdicts->begin(), verdicts->end(),

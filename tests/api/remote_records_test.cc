@@ -214,12 +214,13 @@ TEST_P(SiteRecordsContract, certificatesAreShownVerifiedAndRevoked) {
     const auto verdicts = site().verifyCertificates(node);
     EXPECT_TRUE(verdicts) << verdicts.error().str();
     for (const auto& each : *verdicts)
-      out += each.node.str() + ": " + (each.valid ? "valid" : each.valid.error().str()) + "\n";
+      out += each.node.str() + ": " + (each.valid ? "valid" : each.valid.error().str()) +
+             (each.override_by.empty() ? "" : " by the word of " + each.override_by) + "\n";
     return out;
   };
   EXPECT_THAT(told(""),
               AllOf(HasSubstr("gpu001: valid"), HasSubstr("gpu002: "), HasSubstr("login1: ")));
-  EXPECT_EQ(told("gpu001"), "gpu001: valid\n");
+  EXPECT_THAT(told("gpu001"), ::testing::StartsWith("gpu001: valid by the word of root"));
   EXPECT_EQ(codeOf(site().verifyCertificates("gpu999")), ErrorCode::NotFound);
   EXPECT_EQ(codeOf(site().revokeCertificate("gpu001", "")), ErrorCode::InvalidInput);
   EXPECT_EQ(codeOf(site().revokeCertificate("gpu999", "stolen")), ErrorCode::NotFound);

@@ -9,6 +9,9 @@
 
 #include <soci/sqlite3/soci-sqlite3.h>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstring>
 
 namespace muster::lifecycle::sql {
@@ -26,6 +29,12 @@ sqlite_api::sqlite3* connectionOf(soci::session& sql) {
   auto* backend = static_cast<soci::sqlite3_session_backend*>(
       sql.get_backend());  // ours opened it; the library hides its type
   return backend ? backend->conn_ : nullptr;
+}
+
+/// Root is nobody's other: what it cannot write, nobody can.
+bool isOfAnother(const std::filesystem::path& file) {
+  struct stat found{};
+  return ::geteuid() != 0 && ::stat(file.c_str(), &found) == 0 && found.st_uid != ::geteuid();
 }
 
 class SqliteBackend final : public Backend {
@@ -95,6 +104,10 @@ Error SqliteBackend::explain(int code, const std::string& text) const {
   constexpr std::string_view kToLook =
       "to look only, copy its folder to a disk with room while no muster works with it, and name "
       "the copy by MUSTER_STATE";
+  // Who may not read it must not be led to copies of it: keys lie beside it.
+  constexpr std::string_view kToAsk =
+      "it belongs to another user: run the command as root or as that user, or ask the server that "
+      "works with it (--server, or its socket, for members of its group)";
   switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -108,7 +121,7 @@ Error SqliteBackend::explain(int code, const std::string& text) const {
                    fmt::format("{} cannot be written by this user ({}); nothing was changed; check "
                                "its owner and whether the file system "
                                "is read-only; {}",
-                               name_, text, kToLook))
+                               name_, text, isOfAnother(file_) ? kToAsk : kToLook))
           .retryable(false);
     case SQLITE_CANTOPEN:
       return Error(ErrorCode::Unavailable,
