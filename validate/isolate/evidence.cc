@@ -12,17 +12,13 @@ namespace {
 /// Tests of one kind in a round that can be compared among themselves, even when few are healthy.
 /// Rounds that load all uplinks at once are compared with nothing else, so fewer must do.
 constexpr std::size_t kEnoughLike = 128, kEnoughOfLoaded = 8;
-constexpr std::size_t kFewest = 3;  ///< pairs; with fewer in all there is nothing to compare with
-constexpr std::size_t kEnoughForNoise = 64, kEnoughForMode = 64, kEnoughPairs = 48;
 constexpr int kSameLeaf = 0;       ///< LikeKey::second
 constexpr double kSlowNear = 0.8;  ///< who never reaches more within its leaf measures no other way
-constexpr std::size_t kEnoughRepeats = 8;
-constexpr double kWidthOfFew = 0.04;       ///< healthy pairs of few differ by less
+constexpr std::size_t kEnoughForNoise = 64, kEnoughRepeats = 8;
 constexpr double kPlausibleNoise = 0.005;  ///< σ that is assumed at least while there are few tests
 constexpr double kLeastNoise = 0.001;
 constexpr double kFarSigmas = 6;  ///< what is farther below is a fault or congestion, not noise
-constexpr std::size_t kTestsOfMean = 3;
-constexpr std::size_t kEnoughMeans = 24;
+constexpr std::size_t kTestsOfMean = 3, kEnoughMeans = 24;
 constexpr double kLowQuantile = 0.05, kLowSigmas = 1.645;
 constexpr double kWidthOfSpread = 3;  ///< σ of a squared spread of n values: so many / √n
 constexpr double kFasterShare = 0.1, kFasterSigmas = 5;
@@ -32,13 +28,6 @@ constexpr double kFewFaster = 0.001;  ///< of all tests: fewer are mistakes of m
 constexpr double kAboveMedian = 1.4826, kAboveQuartile = 2.10;
 
 }  // namespace
-
-double quantile(std::vector<double>& values, double share) {
-  const auto place =
-      static_cast<std::ptrdiff_t>(std::lround(share * static_cast<double>(values.size() - 1)));
-  std::nth_element(values.begin(), values.begin() + place, values.end());
-  return values[static_cast<std::size_t>(place)];
-}
 
 Evidence::LikeKey Evidence::likeOf(int a, int b, int rail) const {
   const auto i = static_cast<std::size_t>(a), j = static_cast<std::size_t>(b);
@@ -99,96 +88,65 @@ void Evidence::compareWithin(std::size_t begin, std::size_t enough) {
   }
 }
 
-/// A bad node of few takes part in half of their tests, so the upper quartile says what is typical.
 void Evidence::comparePooled() {
-  struct Pool {
-    std::vector<std::pair<Pair, double>> rates;  ///< two nodes alone are no measure of each other,
-                                                 ///< however often they are tested
-    std::size_t pairs = 0;
-    void put(const Sample& sample) {
-      rates.push_back({{std::min(sample.a, sample.b), std::max(sample.a, sample.b)}, sample.gbits});
-    }
-    bool isEnough() {
-      if (pairs > 0 || rates.empty()) return pairs >= kFewest;
-      std::sort(rates.begin(), rates.end());
-      for (std::size_t i = 0; i < rates.size(); ++i)
-        pairs += i == 0 || rates[i].first != rates[i - 1].first;
-      return pairs >= kFewest;
-    }
-    double typical() const {
-      std::vector<double> of_pairs, own;
-      if (rates.size() >= kEnoughForMode && pairs >= kEnoughPairs) {
-        for (const auto& [pair, rate] : rates) own.push_back(rate);
-        return upperMode(own);
-      }
-      for (std::size_t i = 0; i < rates.size(); ++i) {  // suspects are tested oftener
-        own.push_back(rates[i].second);
-        if (i + 1 < rates.size() && rates[i + 1].first == rates[i].first) continue;
-        of_pairs.push_back(quantile(own, 0.5));
-        own.clear();
-      }
-      std::sort(of_pairs.rbegin(), of_pairs.rend());
-      const double least = (1 - kWidthOfFew) * of_pairs[1], quartile = quantile(of_pairs, 0.75);
-      if (quartile >= least) return quartile;
-      // With half of few nodes slow fewer than a quarter of the pairs are healthy.
-      std::erase_if(of_pairs, [least](double rate) { return rate < least; });
-      return quantile(of_pairs, 0.5);
-    }
-  };
-  std::map<LikeKey, Pool> like;  // of those that are compared so
+  std::map<LikeKey, PairRates> like;  // of those that are compared so
   for (const auto& sample : samples_)
     if (sample.pooled) like[likeOf(sample.a, sample.b, sample.rail)];
   if (like.empty()) return;
   for (const auto& sample : samples_)
     if (sample.gbits > 0)
       if (const auto own = like.find(likeOf(sample.a, sample.b, sample.rail)); own != like.end())
-        own->second.put(sample);
-  std::map<int, Pool> of_rail;  // where there are too few of them
-  for (auto& [key, pool] : like)
-    if (!pool.isEnough()) of_rail[key.first];
+        own->second.put(sample.a, sample.b, sample.gbits);
+  std::map<int, PairRates> of_rail;  // where there are too few of them
+  for (auto& [key, rates] : like)
+    if (!rates.isEnough()) of_rail[key.first];
   for (const auto& sample : samples_)
     if (sample.gbits > 0)
-      if (const auto own = of_rail.find(sample.rail); own != of_rail.end()) own->second.put(sample);
-  // Of two leaves of which one is slow, all that crosses them is slow: it is no measure of itself.
-  const auto typicalOf = [&](const LikeKey& key) {
-    auto& pool = like[key].isEnough() ? like[key] : of_rail[key.first];
-    if (!pool.isEnough()) return 0.0;
-    const double own = pool.typical();
-    if (key.second == kSameLeaf || pool.pairs >= kEnoughPairs) return own;
-    const LikeKey near_key{key.first, kSameLeaf};
-    Pool near, of_good;
-    for (const auto& sample : samples_)
-      if (sample.gbits > 0 && likeOf(sample.a, sample.b, sample.rail) == near_key) near.put(sample);
-    if (!near.isEnough()) return own;
-    const double least = kSlowNear * near.typical();
-    std::map<int, double> best_near;
-    for (const auto& sample : samples_)
-      if (likeOf(sample.a, sample.b, sample.rail) == near_key)
-        for (const int node : {sample.a, sample.b})
-          best_near[node] = std::max(best_near[node], sample.gbits);
-    const auto isSlow = [&](int node) {
-      const auto at = best_near.find(node);
-      return at != best_near.end() && at->second < least;
-    };
-    std::size_t slow = 0;
-    for (const auto& sample : samples_)
-      if (sample.gbits > 0 && likeOf(sample.a, sample.b, sample.rail) == key) {
-        if (isSlow(sample.a) || isSlow(sample.b))
-          ++slow;
-        else
-          of_good.put(sample);
-      }
-    if (slow == 0) return own;
-    return of_good.isEnough() ? of_good.typical() : std::max(own, near.typical());
-  };
+      if (const auto own = of_rail.find(sample.rail); own != of_rail.end())
+        own->second.put(sample.a, sample.b, sample.gbits);
   std::map<LikeKey, double> typical;
   for (auto& sample : samples_) {
     if (!sample.pooled) continue;
     const auto key = likeOf(sample.a, sample.b, sample.rail);
     auto found = typical.find(key);
-    if (found == typical.end()) found = typical.emplace(key, typicalOf(key)).first;
+    if (found == typical.end()) {
+      auto& rates = like[key].isEnough() ? like[key] : of_rail[key.first];
+      found = typical.emplace(key, typicalOf(key, rates)).first;
+    }
     share(sample, found->second);
   }
+}
+
+/// Of two leaves of which one is slow, all that crosses them is slow: it is no measure of itself.
+/// `rates`: of tests like these. 0: too few pairs say it.
+double Evidence::typicalOf(const LikeKey& key, PairRates& rates) const {
+  if (!rates.isEnough()) return 0;
+  const double own = rates.typical();
+  if (key.second == kSameLeaf || rates.isManyPairs()) return own;
+  const LikeKey near_key{key.first, kSameLeaf};
+  PairRates near, of_good;
+  std::map<int, double> best_near;
+  for (const auto& sample : samples_) {
+    if (likeOf(sample.a, sample.b, sample.rail) != near_key) continue;
+    if (sample.gbits > 0) near.put(sample.a, sample.b, sample.gbits);
+    for (const int node : {sample.a, sample.b})
+      best_near[node] = std::max(best_near[node], sample.gbits);
+  }
+  if (!near.isEnough()) return own;
+  const auto isSlow = [&, least = kSlowNear * near.typical()](int node) {
+    const auto at = best_near.find(node);
+    return at != best_near.end() && at->second < least;
+  };
+  bool is_any_slow = false;
+  for (const auto& sample : samples_) {
+    if (sample.gbits <= 0 || likeOf(sample.a, sample.b, sample.rail) != key) continue;
+    if (isSlow(sample.a) || isSlow(sample.b))
+      is_any_slow = true;
+    else
+      of_good.put(sample.a, sample.b, sample.gbits);
+  }
+  if (!is_any_slow) return own;
+  return of_good.isEnough() ? of_good.typical() : std::max(own, near.typical());
 }
 
 void Evidence::measureNoise() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "validate/isolate/isolation.h"
+#include "validate/isolate/pair_rates.h"
 
 #include <array>
 #include <cmath>
@@ -20,9 +21,6 @@ struct Sample {
   bool pooled = false;    ///< too few of its like in the round: compared with those of all rounds
 };
 
-/// The value that this share of the sorted values lies below; `values` is reordered. At least one
-/// value.
-double quantile(std::vector<double>& values, double share);
 /// The probability that standard normal noise goes at least so far.
 inline double tail(double z) { return 0.5 * std::erfc(z / std::sqrt(2.0)); }
 
@@ -57,6 +55,7 @@ class Evidence {
   LikeKey likeOf(int a, int b, int rail) const;
   void compareWithin(std::size_t begin, std::size_t enough);
   void comparePooled();
+  double typicalOf(const LikeKey& key, PairRates& rates) const;
   void share(Sample& sample, double typical) const;
   void measureNoise();
   double repeatedSigma() const;

@@ -302,14 +302,15 @@ TEST_F(FabricCommands, plotDrawsTheDeclarationWithoutLooking) {
 }
 
 TEST_F(FabricCommands, healthComparesTwoReadingsOfPerfquery) {
-  const auto reading = [](int downs) {
+  auto reading = [sent = 0](int downs) mutable {
     std::string out;
+    sent += 40;  // a reading sends packets itself
     for (auto [lid, port] : {std::pair(1, 1), std::pair(1, 2), std::pair(2, 1), std::pair(3, 1)})
       out += fmt::format(
           "# Port counters: Lid {} port {} (CapMask: "
           "0x1300)\nSymbolErrorCounter:....0\nLinkErrorRecoveryCounter:....0\nLinkDownedCounter:..."
-          ".{}\nPortRcvErrors:....0\n",
-          lid, port, lid == 1 && port == 2 ? downs : 0);
+          ".{}\nPortRcvErrors:....0\nPortXmitPkts:....{}\n",
+          lid, port, lid == 1 && port == 2 ? downs : 0, sent);
     return out;
   };
   const auto health = [this](const char* window) {

@@ -190,7 +190,8 @@ TEST_F(SqliteStoreTest, aReadOnlyFileIsSaidToBe) {
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().code(), ErrorCode::Unavailable);
   EXPECT_FALSE(store.error().canRetry());
-  EXPECT_THAT(store.error().str(), HasSubstr("copy its folder")) << "who wants to look can";
+  EXPECT_THAT(store.error().str(), HasSubstr(root ? "ask the server" : "copy its folder"))
+      << "keys lie beside it: another user is not led to a copy";
 }
 
 TEST_F(SqliteStoreTest, aFolderThatIsNotThereIsSaidToBe) {
