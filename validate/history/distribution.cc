@@ -59,6 +59,7 @@ std::optional<Populations> populationsOf(std::vector<double> values) {
     const double apart = left / lower - (total - left) / upper;
     if (const double spread = lower * upper * apart * apart; spread > best) best = spread, cut = i;
   }
+  if (cut == 0) return std::nullopt;  // sums beyond a double part nothing
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(cut);
   Populations out{.low = scaleOf({values.begin(), at}),
                   .high = scaleOf({at, values.end()}),

@@ -29,7 +29,10 @@ constexpr double kForNodes = 0.5, kForRacks = 0.125, kForDevices = 0.125, kForDr
 /// are not those of the good one any more: a smaller worse part is named node by node.
 constexpr double kLeastApart = 0.05, kLeastWorse = 0.25;
 constexpr std::size_t kLeastFalls = 2;  ///< of a series that is bad again and again
-constexpr double kGoodAgain = 0.5;      ///< of the limit: flicker around the limit is no fall
+/// A fall is looked for in all of the past, so it must be further than noise reaches in a long one:
+/// the budget's limit is that of the newest values alone.
+constexpr double kLeastFallSigmas = 6;
+constexpr double kGoodAgain = 0.5;  ///< of the limit: flicker around the limit is no fall
 /// The controller's clock may have been so far ahead of the one that asks.
 constexpr std::chrono::minutes kClocksApart{5};
 
@@ -301,6 +304,7 @@ class Analysis {
     };
     std::stable_sort(out_.alarms.begin(), out_.alarms.end(),
                      [&urgency](const auto& x, const auto& y) { return urgency(x) > urgency(y); });
+    if (out_.not_evaluated == out_.groups.size()) out_.comparisons = 0;
     for (auto& [ignored, node] : nodes_) out_.nodes.push_back(std::move(node));
     std::sort(out_.nodes.begin(), out_.nodes.end(), [](const auto& x, const auto& y) {
       return std::tie(x.rack, x.node) < std::tie(y.rack, y.node);
@@ -413,17 +417,19 @@ class Analysis {
 
   /// A series that is good now, and was bad again and again beside its peers of that time.
   void evaluatePast(const Group& group, const Gathered& gathered) {
+    const double limit = std::max(group.limit, kLeastFallSigmas);
     for (const auto& series : gathered.series) {
       if (series.values.size() < kLeastRuns) continue;
-      Alarm alarm{
-          AlarmKind::Intermittent, group.sku, group.metric, series.subject, 0, 0, 0, group.limit};
+      Alarm alarm{AlarmKind::Intermittent, group.sku, group.metric, series.subject, 0, 0, 0, limit};
       bool is_bad = false;
       for (const auto& value : series.values) {
         const double typical =
             typicalAt(group.trend, value.at, out_.policy.least_group, group.median);
         const double bad = towardsBad(group.better, (value.number - typical) / group.sigma);
-        if (!is_bad && bad > group.limit) ++alarm.others;
-        is_bad = bad > (is_bad ? kGoodAgain : 1) * group.limit;
+        const bool is_far =
+            bad > limit && std::abs(value.number - typical) >= kLeastApart * std::abs(typical);
+        if (!is_bad && is_far) ++alarm.others;
+        is_bad = is_far || (is_bad && bad > kGoodAgain * limit);
         if (bad > alarm.sigmas)
           alarm.sigmas = bad, alarm.value = value.number, alarm.typical = typical;
       }

@@ -58,6 +58,7 @@ TEST(Distribution, equalValuesInTwoPlacesAreTwoPopulations) {
   EXPECT_FALSE(populationsOf({1, 1, 1, 1, 1, 1}));
   EXPECT_FALSE(populationsOf({1, 1, 1, 1, 2, 2})) << "two are outliers";
   EXPECT_FALSE(populationsOf({}));
+  EXPECT_FALSE(populationsOf(std::vector<double>(32, 1e308))) << "their sum is no number";
 }
 
 }  // namespace
