@@ -150,7 +150,8 @@ std::vector<TrendPoint> trendOf(const Gathered& gathered, WallTime from, WallTim
     if (values.empty()) continue;
     std::sort(values.begin(), values.end());
     const auto at = [&](double share) {
-      return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+      return values[static_cast<std::size_t>(
+          std::lround(share * static_cast<double>(values.size() - 1)))];
     };
     out.push_back({from + std::chrono::milliseconds(span * static_cast<std::int64_t>(2 * b + 1) /
                                                     static_cast<std::int64_t>(2 * kTrendPoints)),
