@@ -82,11 +82,7 @@ void addBmcRoutes(std::vector<ApiRoute>& routes) {
          summary,
          {},
          {},
-         {{"nodes", Kind::Hostlist, "Hostlist", true},
-          {"confirm", Kind::Boolean, "Wait for its author's yes when the plan is known"},
-          {"after_restart", Kind::Text, "continue or pause"},
-          {"inventory", Kind::Text,
-           "Digest of the inventory that is meant; of another one the run fails"}},
+         {{"nodes", Kind::Hostlist, "Hostlist", true}, kConfirm, kAfterRestart, kMeantInventory},
          refTo("Run"),
          202,
          change(kind)});

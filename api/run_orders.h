@@ -7,6 +7,13 @@
 
 namespace muster::api {
 
+/// Members that the order of every run may have.
+inline constexpr Field kConfirm{"confirm", Kind::Boolean,
+                                "Wait for its author's yes when the plan is known"};
+inline constexpr Field kAfterRestart{"after_restart", Kind::Text, "continue or pause"};
+inline constexpr Field kMeantInventory{
+    "inventory", Kind::Text, "Digest of the inventory that is meant; of another one the run fails"};
+
 lifecycle::RunActor runActorOf(const Call& call);
 /// A run of this kind as the order's body says it, over nodes that are in the caller's scope.
 /// Errors: 400 (a member that belongs to another kind), 403 (the role may not), 404 (a node), those

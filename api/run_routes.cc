@@ -175,8 +175,8 @@ void addRunRoutes(std::vector<ApiRoute>& routes) {
        {"nodes", Kind::Hostlist,
         "These only; default: all. Of erase: one; of bmc-password and bmc-certificate they are "
         "named"},
-       {"confirm", Kind::Boolean, "Wait for its author's yes when the plan is known"},
-       {"after_restart", Kind::Text, "continue or pause"},
+       kConfirm,
+       kAfterRestart,
        {"disks", Kind::Texts, "Of erase: serials; default: all that are built in"},
        {"reason", Kind::Text, "Of erase and firmware-retry: why; kept in the log"},
        {"confirm_node", Kind::Text, "Of erase: the node again"},
@@ -193,8 +193,7 @@ void addRunRoutes(std::vector<ApiRoute>& routes) {
        {"gates", Kind::Texts, "Of validate: names; default: all of the nodes' profiles"},
        {"synchronized_load", Kind::Boolean,
         "Of validate: each rack's nodes begin a gate at one moment"},
-       {"inventory", Kind::Text,
-        "Digest of the inventory that is meant; of another one the run fails"}},
+       kMeantInventory},
       refTo("Run"), submit, 202);
   routes.back().knows_its_key = true;
   add("POST", "/runs/{id}/cancel", Verb::Run, "End it; nothing new begins", {}, refTo("Run"),

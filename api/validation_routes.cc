@@ -235,10 +235,9 @@ void addValidationRoutes(std::vector<ApiRoute>& routes) {
        {{"nodes", Kind::Hostlist, "On these", true},
         {"gates", Kind::Texts, "Names; default: all of the nodes' profiles"},
         {"synchronized_load", Kind::Boolean, "Each rack's nodes begin a gate at one moment"},
-        {"confirm", Kind::Boolean, "Wait for its author's yes when the plan is known"},
-        {"after_restart", Kind::Text, "continue or pause"},
-        {"inventory", Kind::Text,
-         "Digest of the inventory that is meant; of another one the run fails"}},
+        kConfirm,
+        kAfterRestart,
+        kMeantInventory},
        refTo("Run"),
        202,
        ask});

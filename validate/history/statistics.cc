@@ -412,7 +412,10 @@ class Analysis {
                 .limit = kTwoPopulations,
                 .others = low_is_worse ? two.above : two.below};
     for (const auto& series : gathered.series)
-      if (two.isLow(series.values.back().number) == low_is_worse) join(alarm, series);
+      if (two.isLow(series.values.back().number) == low_is_worse) {
+        nodes_.at(series.node).alarmed = true;
+        alarm.members.push_back(series.node);
+      }
     (void)raise(std::move(alarm));
   }
 
@@ -437,12 +440,6 @@ class Analysis {
       if (!is_bad && alarm.others >= kLeastFalls && raise(std::move(alarm)))
         nodes_.at(series.node).alarmed = true;
     }
-  }
-
-  void join(Alarm& alarm, const Series& series) {
-    nodes_.at(series.node).alarmed = true;
-    if (std::ranges::find(alarm.members, series.node) == alarm.members.end())
-      alarm.members.push_back(series.node);
   }
 
   /// Medians of racks, or of devices of the same name, against each other. Racks differ a little by
@@ -509,8 +506,6 @@ class Analysis {
     const double width = kMedianWidth * drifted.sigma / std::sqrt(static_cast<double>(now.size()));
     alarm.value = medianOf(now), alarm.typical = medianOf(before);
     alarm.sigmas = towardsBad(group.better, drifted.median / width), alarm.limit = limit;
-    std::ranges::sort(alarm.members);
-    alarm.members.erase(std::ranges::unique(alarm.members).begin(), alarm.members.end());
     (void)raise(std::move(alarm));
   }
 
@@ -518,6 +513,8 @@ class Analysis {
     const bool is_small =
         alarm.typical != 0 ? std::abs(alarm.change()) < out_.policy.least_effect : alarm.value == 0;
     if (!(alarm.sigmas > alarm.limit) || is_small) return false;
+    std::ranges::sort(alarm.members);  // a node has a series for each of its devices
+    alarm.members.erase(std::ranges::unique(alarm.members).begin(), alarm.members.end());
     out_.alarms.push_back(std::move(alarm));
     return true;
   }
