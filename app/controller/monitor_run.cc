@@ -231,6 +231,7 @@ Error runMonitor(const Options& options, MonitorListener& listener) {
   bool begun = false;
   Handover next;
   const Kept kept{std::make_shared<monitor::RetryState>(), std::make_shared<RunMemory>()};
+  kept.runs->is_reload_due = [] { return reload_requested.load(); };
   while (true) {
     auto end = run(options, *instance, std::move(next), kept, listener);
     if (!end && !begun) return end.error();  // at its first start a person is there to read it

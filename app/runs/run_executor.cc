@@ -84,19 +84,21 @@ Result<std::optional<Run>> RunExecutor::next() {
   for (const auto& run : open)  // a person's word about what nobody works on
     if (run.order == RunOrder::Cancel && !isWorkedOn(run) && run.unreadable.empty())
       TRY_OK(obey(run.id));
+  // Who asked for a run after a reload is answered with the inventory as it is by then.
+  const bool begin_none =
+      memory_->begin_none || (memory_->is_reload_due && memory_->is_reload_due());
   for (const auto state : kFirst)
     for (auto& run : open) {
       const bool is_due = run.state == state && run.unreadable.empty();
       if (!is_due || (run.order == RunOrder::Cancel && !isWorkedOn(run))) continue;
-      if (memory_->begin_none && state != RunState::Running && state != RunState::Planning)
-        continue;
-      TRY(taken, adopt(std::move(run)));
+      if (begin_none && state != RunState::Running && state != RunState::Planning) continue;
+      TRY(taken, adopt(std::move(run), begin_none));
       if (taken) return taken;
     }
   return std::optional<Run>();
 }
 
-Result<std::optional<Run>> RunExecutor::adopt(Run run) {
+Result<std::optional<Run>> RunExecutor::adopt(Run run, bool begin_none) {
   const auto id = run.id;
   const bool was_worked_on = isWorkedOn(run);
   const auto& rules = rulesOf(run.kind);
@@ -110,7 +112,7 @@ Result<std::optional<Run>> RunExecutor::adopt(Run run) {
   }
   if (run.state == RunState::Planning) {
     TRY(queued, rows_.move(id, RunState::Queued, RunReason::None, "it is planned anew"));
-    if (memory_->begin_none) return std::optional<Run>();
+    if (begin_none) return std::optional<Run>();
     return std::optional(std::move(queued));
   }
   if (memory_->begun.contains(id)) return std::optional(std::move(run));

@@ -26,7 +26,7 @@ class RunExecutor {
  private:
   Result<std::optional<lifecycle::Run>> next();
   /// What an earlier process has left. Answers the run when it is to be worked on.
-  Result<std::optional<lifecycle::Run>> adopt(lifecycle::Run run);
+  Result<std::optional<lifecycle::Run>> adopt(lifecycle::Run run, bool begin_none);
   Task<lifecycle::RunOrder> awaitOrder(std::string id);
   Result<void> giveUp(const std::string& id, const Error& error);
   Result<void> obey(const std::string& id);

@@ -32,8 +32,10 @@ struct IsolationServices;
 /// for a moment (a command had the state folder) is not one whose process has died.
 struct RunMemory {
   std::set<std::string> begun;
-  std::string under_way;                 ///< id of the run that is worked on now; empty: none
-  bool begin_none = false;               ///< somebody waits for the end of what is under way
+  std::string under_way;    ///< id of the run that is worked on now; empty: none
+  bool begin_none = false;  ///< somebody waits for the end of what is under way
+  /// Whether the inventory is to be read again first; from any thread. Empty: never.
+  std::function<bool()> is_reload_due;
   std::set<std::string> read_again_for;  ///< runs for which the inventory was read again
   std::function<void(const lifecycle::Event&)>
       hear;  ///< to be told every event; empty: nobody asks

@@ -179,6 +179,28 @@ class CancelledTrial final : public RunTrial {
 
 TEST(RunCrash, noOrderIsLost) { killAtEveryWrite(trials<CancelledTrial>(), 5, {.every = 3}); }
 
+/// Who asks for a reload and then for a run gets it with the inventory as it is by then, however
+/// late the reload is.
+TEST(RunCrash, beginsNoneWhileAReloadIsDue) {
+  struct Asked final : RunTrial {
+    using RunTrial::rack_;
+    using RunTrial::rows_;
+    using RunTrial::run;
+    using RunTrial::store_;
+  };
+  Asked trial;
+  bool is_due = true;
+  const auto later = trial.rack_.wall.now() + 10min;
+  trial.rack_.is_reload_due = [&is_due] { return is_due; };
+  EXPECT_TRUE(serve(trial.rack_, trial.store_, trial.rows_, {}, [&] {
+                return trial.rack_.wall.now() > later;
+              }).ok);
+  EXPECT_EQ(toString(trial.run().state), toString(RunState::Queued));
+  is_due = false;
+  EXPECT_TRUE(trial.live({}).ok);
+  trial.expectTheEnd();
+}
+
 /// With the other policy a run waits for a person after each death.
 TEST(RunCrash, pausesWhereItsPolicySaysSo) {
   struct Paused final : RunTrial {

@@ -63,6 +63,7 @@ Async<lifecycle::ApplyReport> serveUntil(SimulatedRack& rack, lifecycle::Effecti
   MemoryRuns runs(store, std::move(rows));
   CO_TRY_OK(app::layRolloutRuns(live, runs, store));
   const auto memory = std::make_shared<app::RunMemory>();
+  memory->is_reload_due = rack.is_reload_due;
   app::RunExecutor executor(
       {live.cluster(),
        runs,

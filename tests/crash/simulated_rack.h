@@ -92,8 +92,9 @@ class SimulatedRack {
   bool inPool(const std::string& node) const;
   void forgetCounts();
 
-  std::string broken_bios;        ///< gates of nodes that run it fail
-  std::function<void()> on_tick;  ///< what a test lets happen
+  std::string broken_bios;              ///< gates of nodes that run it fail
+  std::function<void()> on_tick;        ///< what a test lets happen
+  std::function<bool()> is_reload_due;  ///< of runs' executors; empty: never
   inventory::Cluster cluster;
   FakeClock clock;
   JumpyClock wall{clock};  ///< what muster sees

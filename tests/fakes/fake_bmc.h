@@ -8,6 +8,8 @@
 
 #include "base/io/crypto.h"
 
+#include <nlohmann/json.hpp>
+
 #include <deque>
 #include <fstream>
 #include <iterator>
