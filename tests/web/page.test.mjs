@@ -728,7 +728,7 @@ describe("what goes wrong around the page", () => {
     await page.fill("dialog input[name=reason]", "by the tab of before");
     await page.keyboard.press("Enter");
     await page.waitForSelector("dialog [role=alert] >> text=may not");
-    await page.waitForSelector(".who >> text=viewer");
+    await page.waitForSelector(".top .who >> text=viewer");
     await page.keyboard.press("Escape");
     assert.equal(await page.locator(".heading button", { hasText: "Quarantine…" }).getAttribute("aria-disabled"), "true");
     await window.close();
