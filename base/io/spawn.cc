@@ -12,7 +12,6 @@
 #include <boost/process/extend.hpp>
 #include <boost/process/posix.hpp>
 #include <boost/process/search_path.hpp>
-#include <boost/process/start_dir.hpp>
 
 #include <linux/close_range.h>
 #include <sys/prctl.h>
@@ -50,7 +49,8 @@ struct ChildSetup : bp::extend::handler {
   pid_t parent = ::getpid();
   char**
       argv;  ///< ours: Boost 1.81 takes front() of every argument, which an empty one does not have
-  ChildSetup(Bond b, char** arguments) : bond(b), argv(arguments) {}
+  const char* folder;  ///< nullptr: where this process is
+  ChildSetup(Bond b, char** arguments, const char* in) : bond(b), argv(arguments), folder(in) {}
 
   template <class Executor>
   void on_setup(Executor& executor) const {
@@ -66,6 +66,10 @@ struct ChildSetup : bp::extend::handler {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (::getppid() != parent) ::_exit(127);  // muster ended before the line above
     }
+    if (folder && ::chdir(folder) != 0) {
+      executor.set_error(bp::detail::get_last_error(), "chdir");
+      ::_exit(127);
+    }
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -74,6 +78,13 @@ struct ChildSetup : bp::extend::handler {
       executor.set_error(bp::detail::get_last_error(), "close_range");
   }
 };
+
+/// Where a command starts that asks for no folder; "": here. A root that has become the services'
+/// user is still in root's home, which is shut to it: most programs end there before they begin.
+std::string folderOf(const Command& command) {
+  if (!command.working_dir.empty()) return command.working_dir.string();
+  return ::access(".", X_OK) == 0 ? "" : "/";
+}
 
 int exitCode(int status) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -91,10 +102,9 @@ Result<pid_t> spawn(const Command& command, Bond bond, int in, int out, int err)
   TRY(program, findProgram(command.program));
   bp::environment environment = boost::this_process::environment();
   for (const auto& [name, value] : command.env) environment[name] = value;
-  const auto folder = command.working_dir.empty() ? std::string(".") : command.working_dir.string();
+  const auto folder = folderOf(command);
   std::error_code error;
-  if (!std::filesystem::is_directory(folder,
-                                     error)) {  // Boost.Process would start it somewhere else
+  if (!folder.empty() && !std::filesystem::is_directory(folder, error)) {
     return fail(ErrorCode::NotFound,
                 fmt::format("cannot start {}: {} is not a folder", command.str(), folder));
   }
@@ -105,9 +115,10 @@ Result<pid_t> spawn(const Command& command, Bond bond, int in, int out, int err)
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   try {
-    bp::child child(bp::exe = program, environment, bp::start_dir = folder,
-                    bp::posix::fd.bind(0, in), bp::posix::fd.bind(1, out),
-                    bp::posix::fd.bind(2, err), ChildSetup(bond, argv.data()), error);
+    bp::child child(bp::exe = program, environment, bp::posix::fd.bind(0, in),
+                    bp::posix::fd.bind(1, out), bp::posix::fd.bind(2, err),
+                    ChildSetup(bond, argv.data(), folder.empty() ? nullptr : folder.c_str()),
+                    error);
     if (!error) {
       child.detach();
       return child.id();

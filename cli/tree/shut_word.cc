@@ -24,7 +24,7 @@ bool isOneOf(std::string_view option, std::span<const std::string_view> options)
 }
 
 bool isShut(std::string_view text, std::string_view option, const Access& access) {
-  if (text.empty()) return false;
+  if (text.empty() || text.contains("://")) return false;  // an address names no file
   const std::filesystem::path path(text);
   // In a folder that is shut every word looks like a file that is: names of commands and nodes.
   if (!path.has_parent_path() && !text.contains('.') && !isOneOf(option, kInputs) &&

@@ -20,7 +20,7 @@ const from_disk = process.env.WEB_FROM || "";
 const kTypes = { ".js": "text/javascript", ".mjs": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".html": "text/html" };
 
 async function servedFromDisk(context, url) {
-  await context.route((asked) => asked.href.startsWith(url) && !asked.pathname.startsWith("/api/"), async (route) => {
+  await context.route((asked) => asked.href.startsWith(url) && !/^\/(api|login)\//.test(asked.pathname), async (route) => {
     const name = new URL(route.request().url()).pathname;
     const file = path.join(from_disk, name === "/" ? "index.html" : name);
     if (!fs.existsSync(file)) return route.fulfill({ status: 404, body: "" });

@@ -57,7 +57,7 @@ describe("log in at a provider", () => {
     assert.equal(window.page.url(), `${site.url}/#/racks/r001`);
     const cookie = (await window.context.cookies()).find((each) => each.name === "__Host-muster");
     assert.deepEqual([cookie.httpOnly, cookie.secure, cookie.sameSite], [true, true, "Strict"]);
-    assert.match(await window.page.textContent(".who"), /oidc:anna\s+operator/);
+    assert.match(await window.page.textContent(".top .who"), /oidc:anna\s+operator/);
     await window.page.reload();
     await window.page.waitForSelector("[data-connection=live]");
     await goTo(window.page, "#/settings");

@@ -152,6 +152,49 @@ describe("pages", () => {
   /** What the page asks for without knowing whether it is there: runs, a certificate. */
   const name404 = () => "status of 404";
 
+  test("on a phone the frame is one line; its menu has every page, who asks and the colours, and closes", async () => {
+    const window = await open(site, { token: admin, width: 360, height: 740, at: "#/nodes" });
+    const { page } = window, menu = page.locator("nav .menu"), pages = page.locator("nav .pages");
+    const closed = () => pages.waitFor({ state: "hidden" });
+    for (const width of [360, 320, 240]) {
+      await page.setViewportSize({ width, height: 740 });
+      assert.ok(await page.evaluate(() => document.querySelector("main").getBoundingClientRect().top) <= 56, `${width}`);
+      assert.equal(await pages.isVisible(), false);
+      await menu.click();
+      await pages.waitFor();
+      assert.deepEqual(await violations(page), [], `${width}`);
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${width}: wider than the window`);
+      await page.keyboard.press("Escape");
+      await closed();
+      assert.equal(await page.evaluate(() => document.activeElement.textContent), "Menu");
+    }
+    // The first tap after a step within a page opens it, too.
+    await page.fill(".filters input[type=search]", "gpu001");
+    await page.waitForFunction(() => location.hash.includes("q=gpu001"));
+    await menu.click();
+    await pages.waitFor();
+    assert.match(await pages.textContent(), /hall-2.*token:admin\d+/);
+    await page.mouse.click(180, 720);
+    await closed();
+    await menu.focus();
+    await page.keyboard.press("Enter");
+    await pages.waitFor();
+    await pages.locator("a", { hasText: "Racks" }).click();
+    await page.waitForSelector("main[data-page=racks]");
+    await closed();
+    await menu.focus();
+    await page.keyboard.press("Enter");
+    await pages.waitFor();
+    for (let step = 0; step < 30 && (await pages.isVisible()); step += 1) await page.keyboard.press("Tab");
+    await closed(); // the focus has left it
+    await goTo(page, "#/settings");
+    await menu.click();
+    await pages.locator(".who").click(); // where one is already
+    await closed();
+    window.clean();
+    await window.close();
+  });
+
   test("filters are in the URL, and the URL makes them", async () => {
     const window = await open(site, { token: viewer, at: "#/nodes" });
     await goTo(window.page, "#/nodes?state=quarantined");
@@ -685,7 +728,7 @@ describe("what goes wrong around the page", () => {
     await page.fill("dialog input[name=reason]", "by the tab of before");
     await page.keyboard.press("Enter");
     await page.waitForSelector("dialog [role=alert] >> text=may not");
-    await page.waitForSelector(".who >> text=viewer");
+    await page.waitForSelector(".top .who >> text=viewer");
     await page.keyboard.press("Escape");
     assert.equal(await page.locator(".heading button", { hasText: "Quarantine…" }).getAttribute("aria-disabled"), "true");
     await window.close();

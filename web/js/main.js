@@ -77,15 +77,40 @@ function Banner() {
     <button type="button" class="quiet" onClick=${retryNow}>Try now</button></div>`;
 }
 
+/** Which site, who asks, and the colours: in the line at the top, and on a phone in the menu. */
+function Site() {
+  return html`<span class="site"><b>${site.value?.name || "…"}</b>${site.value && html` <span class="dim">${number(site.value.nodes)} nodes</span>`}</span>`;
+}
+function Self() {
+  const next = kSchemes[(kSchemes.indexOf(scheme.value) + 1) % kSchemes.length];
+  return html`<button type="button" class="quiet scheme" onClick=${() => { scheme.value = next; }} aria-label=${`Colours: ${scheme.value}. Change to ${next}`}>${{ auto: "◐", light: "○", dark: "●" }[scheme.value]}</button>
+    ${me.value && html`<a class="who" href="#/settings" title=${`${me.value.principal}: ${me.value.verbs.join(", ")}`}>${me.value.principal} <span class="dim">${me.value.role}</span></a>`}`;
+}
+
 /** @param {{active: string}} p */
 function Navigation({ active }) {
   const [open, setOpen] = useState(false);
-  useEffect(() => setOpen(false), [location.hash]);
+  const place = useRef(/** @type {HTMLElement | null} */ (null));
+  const here = route.value; // read where it is drawn: a change within a page draws it, too
+  useEffect(() => setOpen(false), [here]);
+  useEffect(() => { // the menu of a phone lies over the page: whatever happens outside of it closes it
+    if (!open) return;
+    const outside = (/** @type {Event} */ event) => { if (!place.current?.contains(/** @type {Node} */ (event.target))) setOpen(false); };
+    const escape = (/** @type {KeyboardEvent} */ event) => {
+      if (event.key !== "Escape") return;
+      setOpen(false);
+      /** @type {HTMLElement | null} */ (place.current?.querySelector(".menu"))?.focus();
+    };
+    addEventListener("pointerdown", outside);
+    addEventListener("focusin", outside);
+    addEventListener("keydown", escape);
+    return () => { removeEventListener("pointerdown", outside); removeEventListener("focusin", outside); removeEventListener("keydown", escape); };
+  }, [open]);
   const problems = site.value?.findings || 0;
-  return html`<nav aria-label="Pages" data-open=${open ? "" : undefined}>
+  return html`<nav aria-label="Pages" ref=${place} data-open=${open ? "" : undefined}>
     <a class="brand" href="#/now"><img src="/icon.svg" alt="" width="20" height="20" /><b>muster</b></a>
     <button type="button" class="menu quiet" aria-expanded=${open ? "true" : "false"} onClick=${() => setOpen(!open)}>Menu</button>
-    <ul>${kPages.filter((page) => !page.hidden?.()).map((page) => html`<li key=${page.key}><a href=${link([page.key])} aria-current=${page.key === active ? "page" : undefined} onClick=${() => setOpen(false)}>${page.title}${page.key === "findings" && problems > 0 ? html` <span class="count">${number(problems)}</span>` : ""}</a></li>`)}</ul></nav>`;
+    <div class="pages" onClick=${(/** @type {any} */ event) => { if (event.target.closest("a")) setOpen(false); }}><div class="self"><${Site} /><${Self} /></div><ul>${kPages.filter((page) => !page.hidden?.()).map((page) => html`<li key=${page.key}><a href=${link([page.key])} aria-current=${page.key === active ? "page" : undefined}>${page.title}${page.key === "findings" && problems > 0 ? html` <span class="count">${number(problems)}</span>` : ""}</a></li>`)}</ul></div></nav>`;
 }
 
 function Top() {
@@ -107,15 +132,13 @@ function Top() {
     go(/^[\w.-]+$/.test(text) && !text.endsWith("-") && /\d/.test(text) ? link(["nodes", text]) : link(["nodes"], { q: text }));
     if (input.current) input.current.value = "";
   };
-  const next = kSchemes[(kSchemes.indexOf(scheme.value) + 1) % kSchemes.length];
   const words = { connecting: "connecting", live: "live", lost: "no answer" };
   const tones = { connecting: "busy", live: "ok", lost: "warn" };
   return html`<header class="top">
-    <span class="site"><b>${site.value?.name || "…"}</b>${site.value && html` <span class="dim">${number(site.value.nodes)} nodes</span>`}</span>
+    <${Site} />
     <form role="search" onSubmit=${find}><input ref=${input} type="search" aria-label="Node or hostlist" placeholder="node or hostlist   /" autocomplete="off" autocapitalize="off" /></form>
-    <span class="state" data-tone=${tones[connection.value]} data-connection=${connection.value}><i class="mark" aria-hidden="true"></i>${words[connection.value]}</span>
-    <button type="button" class="quiet scheme" onClick=${() => { scheme.value = next; }} aria-label=${`Colours: ${scheme.value}. Change to ${next}`}>${{ auto: "◐", light: "○", dark: "●" }[scheme.value]}</button>
-    ${me.value && html`<a class="who" href="#/settings" title=${`${me.value.principal}: ${me.value.verbs.join(", ")}`}>${me.value.principal} <span class="dim">${me.value.role}</span></a>`}
+    <span class="state" data-tone=${tones[connection.value]} data-connection=${connection.value}><i class="mark" aria-hidden="true"></i><span>${words[connection.value]}</span></span>
+    <${Self} />
   </header>`;
 }
 

@@ -76,6 +76,30 @@ TEST(Process, missingProgramIsNotFound) {
   EXPECT_FALSE(runBlocking(command));
 }
 
+// What was wrong: root typed a command in his home, it became the services' user, and no program
+// that it needs was "installed": the folder that it stood in was shut.
+TEST(Process, startsInTheRootFolderWhereItsOwnIsShutToThisUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, which becomes another user";
+  constexpr unsigned kNobody = 65534;
+  test::TempFolder home;
+  std::filesystem::permissions(home.path(), std::filesystem::perms::owner_all);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::chdir(home.path().c_str()) != 0 || ::setresgid(kNobody, kNobody, kNobody) != 0 ||
+        ::setresuid(kNobody, kNobody, kNobody) != 0)
+      ::_exit(9);
+    const auto exit = runBlocking(shell("pwd"));
+    auto named = shell("true");
+    named.working_dir = home.path();
+    const auto refused = runBlocking(named);
+    ::_exit(!exit || exit->out != "/\n" ? 1 : refused ? 2 : 0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
 TEST(Process, timeoutKillsTheWholeGroup) {
   test::TempFolder folder;
   auto command = shell("sleep 1000 & echo $! > child; echo started; wait");

@@ -22,7 +22,8 @@ int accessOf(const std::filesystem::path& path, int) {
                                          {"/shut", EACCES},
                                          {".", EACCES},
                                          {"rma", EACCES},
-                                         {"site.pem", EACCES}};
+                                         {"site.pem", EACCES},
+                                         {"https://ctl2:9443", EACCES}};
   const auto found = known.find(path.string());
   return found == known.end() ? ENOENT : found->second;
 }
@@ -58,6 +59,8 @@ TEST(ShutWord, isNoFileThatIsReadAndDoesNotExist) {
     EXPECT_EQ(shut({"status", std::string(option) + "=/etc/nosuch.crt"}), "") << option;
   }
   EXPECT_EQ(shut({"status", "--server", "https://ctl1:9443", "--json"}), "");
+  // Typed in a folder that is shut, where every name answers so.
+  EXPECT_EQ(shut({"--server", "https://ctl2:9443", "bmc", "power", "gpu001", "on"}), "");
   EXPECT_EQ(shut({}), "");
 }
 

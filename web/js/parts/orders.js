@@ -53,6 +53,9 @@ export function OrderDialog() {
     box.current.showModal();
     const first = /** @type {HTMLElement | null} */ (box.current.querySelector("input, select, textarea"));
     first?.focus();
+    const left = () => close(); // by the browser's Back: an order belongs to what stands behind it
+    addEventListener("hashchange", left);
+    return () => removeEventListener("hashchange", left);
   }, [wanted]);
   if (!wanted) return null;
   // What an order leaves must be gone before the next dialog is drawn: its button said "working…".
