@@ -113,9 +113,24 @@ void CollectiveLearner::learnMatrices(const RoundResult& result) {
         then.bad.emplace_back(std::min(entry.a, entry.b), std::max(entry.a, entry.b));
       std::sort(then.bad.begin(), then.bad.end());
     }
+    if (state_.areFew()) noteBadEntries(rows, bad, rail);
     evaluateRows(rows, rail, like.sigma, 2 * static_cast<double>(bad.size()),
                  2 * static_cast<double>(like.count));
     raiseEntries(rows, bad, rail, whole);
+  }
+}
+
+/// Rows of few are not evaluated. A bad entry is of the end that has more of them, or of both.
+void CollectiveLearner::noteBadEntries(const std::vector<Row>& rows,
+                                       const std::vector<BadEntry>& bad, int rail) {
+  const double least = 1 - state_.margins().path;
+  const auto bad_of = [&rows](int node) { return rows[static_cast<std::size_t>(node)].bad; };
+  for (const auto& entry : bad) {
+    if (static_cast<double>(entry.share) >= least) continue;
+    for (const auto& [node, other] : {Pair{entry.a, entry.b}, Pair{entry.b, entry.a}})
+      if (rows[static_cast<std::size_t>(node)].shares.size() < kFewestPeers &&
+          bad_of(node) >= bad_of(other))
+        state_.nic(node, rail).bad_exchanges.insert(state_.current->number);
   }
 }
 

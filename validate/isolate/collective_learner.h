@@ -30,6 +30,7 @@ class CollectiveLearner {
   void evaluateRows(std::vector<Row>& rows, int rail, double sigma, double all_bad, double all);
   void raiseEntries(const std::vector<Row>& rows, const std::vector<BadEntry>& bad, int rail,
                     bool whole);
+  void noteBadEntries(const std::vector<Row>& rows, const std::vector<BadEntry>& bad, int rail);
   void learnMatrices(const RoundResult& result);
   void learnSpread(const RoundResult& result);
   void learnFailed(const RoundResult& result);

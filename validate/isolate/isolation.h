@@ -57,6 +57,11 @@ inline constexpr int kClearRounds = roundsToExclude(kIntermittentShare, 1e-6);
 /// % of the runs.
 inline constexpr int kGoodRounds = 16;
 
+/// The same for a node that was bad in `bad` of its rounds: as many rounds as a node that is bad in
+/// kIntermittentShare of them comes through with so few bad ones as seldom as with none in
+/// `rounds`, over 2^bad: so often is it looked at. docs/adr/0425
+int roundsWithBad(int rounds, int bad);
+
 /// What a run without a culprit ends with.
 enum class Proof { Cleared, Good };
 std::string_view toString(Proof proof);               ///< "cleared", "good"
@@ -77,6 +82,8 @@ struct Options {
   int clear_rounds = kClearRounds;  ///< in which a node was good before it is cleared
   int end_rounds = kClearRounds;    ///< in which each node was, when a run without a culprit ends
   int max_rounds = 2 * kClearRounds;
+  int few_nodes = 64;  ///< fewer measure no background that would explain a bad round: it must be
+                       ///< outweighed by good ones
   double most_noise = 0.05;  ///< σ of one test, relative, beyond which nobody is cleared
   std::uint64_t seed = 1;
 };

@@ -180,6 +180,7 @@ void RoundLearner::watch() {
     for (int rail = 0; rail < state_.layout.rails; ++rail) {
       auto& each = state_.nic(node, rail);
       each.watched = each.status == PartStatus::Clear && history.isWatched(node, rail);
+      if (state_.areFew()) each.bad_rounds = history.badRounds(node, rail);
     }
   askNear(history);
   state_.ask_again.clear();

@@ -80,7 +80,7 @@ bool RoundPlanner::needsWatch() const {
       if (nic.status != PartStatus::Clear || state_.dead_rails[static_cast<std::size_t>(rail)])
         continue;
       if (passes_not ? nic.watched || nic.tests < options.watch_rounds
-                     : nic.rounds < options.end_rounds)
+                     : !state_.hasProved(nic, options.end_rounds))
         return true;
     }
   return false;

@@ -86,6 +86,23 @@ int Isolation::State::roundsOf(int node) const {
   return least.value_or(0);
 }
 
+bool Isolation::State::hasProved(const Nic& nic, int rounds) const {
+  return nic.rounds >= (areFew() ? roundsWithBad(rounds, nic.bad_rounds) : rounds);
+}
+
+bool Isolation::State::hasProved(int node, int rounds) const {
+  for (int rail = 0; rail < layout.rails; ++rail)
+    if (!dead_rails[static_cast<std::size_t>(rail)] && !hasProved(nic(node, rail), rounds))
+      return false;
+  return true;
+}
+
+bool Isolation::State::wasBad(int node) const {
+  for (int rail = 0; rail < layout.rails; ++rail)
+    if (!dead_rails[static_cast<std::size_t>(rail)] && nic(node, rail).bad_rounds > 0) return true;
+  return false;
+}
+
 std::vector<RailBehind> Isolation::State::railsBehind() const {
   std::vector<RailBehind> out;
   if (layout.rails == 1) return out;

@@ -21,8 +21,10 @@ struct Nic {
   int silent = 0;  ///< fresh tests that said nothing
   int tests = 0;   ///< of any kind that gave a number; an entry of an all-to-all is one
   int rounds = 0;  ///< in which so many did that a fault would have shown itself
-  bool intermittent = false;  ///< accused because it is bad too often, though not always
-  bool watched = false;       ///< clear, and has been bad since as good parts are not
+  bool intermittent = false;    ///< accused because it is bad too often, though not always
+  bool watched = false;         ///< clear, and has been bad since as good parts are not
+  std::set<int> bad_exchanges;  ///< rounds of all-to-alls of too few to evaluate its row
+  int bad_rounds = 0;           ///< in which it was bad and nothing else explains it
   std::vector<int> partners;
   /// What one round gave; `enough`: of these tests a bad one would be seen.
   void count(std::size_t tests_of_round, bool enough) {
@@ -139,6 +141,11 @@ struct Isolation::State {
   bool isWatched(int node) const;
   /// Rounds in which it was tested, of the living rail that was tested least.
   int roundsOf(int node) const;
+  /// Good in so many rounds, or in as many more as its bad ones ask for, on every living rail.
+  bool hasProved(int node, int rounds) const;
+  bool hasProved(const Nic& nic, int rounds) const;
+  bool wasBad(int node) const;  ///< in a round, with nothing that explains it
+  bool areFew() const { return layout.nodes() < options.few_nodes; }
   /// Rails that all nodes find slower than the others.
   std::vector<RailBehind> railsBehind() const;
   /// What is typical is less than the declared floor.

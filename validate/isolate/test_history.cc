@@ -219,6 +219,13 @@ bool TestHistory::isWatched(int node, int rail) const {
   return own.bad + own.bad_rows > 0 && own.chance < 2 * kNotBackground;
 }
 
+int TestHistory::badRounds(int node, int rail) const {
+  auto rounds = state_.nic(node, rail).bad_exchanges;
+  for (const auto& each : of(node, rail).entries)
+    if (each.bad) rounds.insert(each.round);
+  return static_cast<int>(rounds.size());
+}
+
 std::optional<int> TestHistory::provingTests() const {
   const double pairs = std::max<double>(static_cast<double>(state_.evidence.samples().size()),
                                         static_cast<double>(state_.entries));

@@ -52,6 +52,8 @@ class TestHistory {
   bool isFaulty(int node, int rail) const;
   /// What it has shown is not what good parts show; too little to accuse it, or it may be the way.
   bool isWatched(int node, int rail) const;
+  /// Rounds in which it was bad, and nothing that is known explains it.
+  int badRounds(int node, int rail) const;
   static bool hasRecovered(const NicHistory& own);
   /// Good with its own leaf since it was bad with others, or nobody is there to say so.
   bool isGoodNear(int node, int rail) const;

@@ -294,15 +294,19 @@ void dropTooSeldomTested(const Book& book) {
   auto& verdict = book.verdict;
   const auto seldom = std::stable_partition(
       verdict.cleared.begin(), verdict.cleared.end(),
-      [&state](int node) { return state.roundsOf(node) >= state.options.clear_rounds; });
+      [&state](int node) { return state.hasProved(node, state.options.clear_rounds); });
   for (auto node = seldom; node != verdict.cleared.end(); ++node)
-    if (!verdict.culprits.empty() || state.roundsOf(*node) >= state.options.end_rounds)
+    if (state.hasProved(*node, state.options.end_rounds) ||
+        (!verdict.culprits.empty() && !state.wasBad(*node)))
       verdict.good.push_back(*node);
     else
       verdict.unclear.push_back(
           {.a = *node,
-           .why = "it was good in every round, but in too few of them to exclude a fault that "
-                  "comes and goes"});
+           .why = state.wasBad(*node)
+                      ? "it was bad in some rounds, which nothing explains, and good in too few to "
+                        "exclude a fault that comes and goes"
+                      : "it was good in every round, but in too few of them to exclude a fault "
+                        "that comes and goes"});
   verdict.cleared.erase(seldom, verdict.cleared.end());
   for (const int node : verdict.good)
     verdict.good_rounds = verdict.good_rounds == 0
@@ -321,6 +325,19 @@ std::optional<Proof> proofOf(std::string_view word) {
 }
 
 double missedWith(int rounds) { return std::pow(1 - kIntermittentShare, rounds); }
+
+int roundsWithBad(int rounds, int bad) {
+  const double chance = missedWith(rounds) * std::pow(0.5, bad), share = kIntermittentShare;
+  constexpr double kRounding = 1 + 1e-9;
+  for (int n = rounds;; ++n) {
+    double each = std::pow(1 - share, n), sum = 0;  // of no bad one, then of one more
+    for (int k = 0; k <= bad; ++k) {
+      sum += each;
+      each *= share / (1 - share) * (n - k) / (k + 1);
+    }
+    if (sum <= chance * kRounding) return n;
+  }
+}
 
 std::string_view toString(CulpritKind kind) {
   switch (kind) {

@@ -164,6 +164,33 @@ TEST(Isolate, roundsAreAsManyAsExcludeAFault) {
   EXPECT_EQ(roundsToExclude(1, 1e-6), 1);
 }
 
+// Rounds by hand: the binomial sum of up to k bad ones of n at 0.3, against 0.7^16 / 2^k. What is
+// promised is the chance that such a node ever gets through, whichever number of bad rounds it had.
+TEST(Isolate, badRoundsAreOutweighedByGoodOnes) {
+  EXPECT_EQ(roundsWithBad(kGoodRounds, 0), kGoodRounds);
+  EXPECT_EQ(roundsWithBad(kGoodRounds, 1), 25) << "0.7^25 + 25 * 0.3 * 0.7^24 is 0.00157";
+  EXPECT_EQ(roundsWithBad(kGoodRounds, 2), 34);
+  EXPECT_EQ(roundsWithBad(kClearRounds, 0), kClearRounds);
+  EXPECT_EQ(roundsWithBad(kClearRounds, 1), 50);
+  const auto passes = [](int rounds) {
+    std::map<int, double> at{{0, 1.0}};  // bad rounds so far, with their chance
+    double passed = 0;
+    for (int n = 1; n <= 2 * kClearRounds; ++n) {
+      std::map<int, double> next;
+      for (const auto& [bad, chance] : at) next[bad] += 0.7 * chance, next[bad + 1] += 0.3 * chance;
+      at.clear();
+      for (const auto& [bad, chance] : next)
+        if (n >= roundsWithBad(rounds, bad))
+          passed += chance;
+        else
+          at[bad] = chance;
+    }
+    return passed;
+  };
+  EXPECT_LT(passes(kGoodRounds), 0.005);
+  EXPECT_LT(passes(kClearRounds), 1.5e-6);
+}
+
 // A pass takes as many rounds as show a fault that comes and goes; a culprit is named in nine.
 TEST(Isolate, aHealthyClusterIsClearedWhenItWasSeenLongEnough) {
   for (int trial = 0; trial < 12; ++trial) {
