@@ -89,9 +89,11 @@ Result<discovery::Approver> approverFor(Discovery& discovery, const ScanRequest&
   }
   for (const auto& fingerprint : request.trusted) TRY_OK(approved.add(fingerprint));
   TRY(book, discovery::MachineRegistry::read(*discovery.store));
-  const auto policy = discovery.cluster.bmc_trust == inventory::BmcTrustPolicy::Declared
-                          ? CertificateReviewer::Policy::Refuse
-                          : CertificateReviewer::Policy::TrustFirstContact;
+  using Policy = CertificateReviewer::Policy;
+  const auto policy = discovery.cluster.discovery->credentials.empty() ? Policy::NoPassword
+                      : discovery.cluster.bmc_trust == inventory::BmcTrustPolicy::Declared
+                          ? Policy::Refuse
+                          : Policy::TrustFirstContact;
   return discovery::Approver([approved = std::move(approved), book = std::move(book), policy,
                               &reviewer](const std::vector<discovery::Contact>& met) {
     std::map<std::string, std::string> out;
@@ -110,7 +112,7 @@ Result<discovery::Approver> approverFor(Discovery& discovery, const ScanRequest&
       }
     }
     if (open.empty()) return out;
-    if (reviewer.approve(open, policy) && policy == CertificateReviewer::Policy::Refuse)
+    if (reviewer.approve(open, policy) && policy == Policy::Refuse)
       for (const auto& contact : open) out[contact.bmc] = userName();
     return out;
   });

@@ -39,7 +39,8 @@ class CertificateReviewer {
   /// What becomes of those that nobody has approved.
   enum class Policy {
     TrustFirstContact,  ///< bmc_trust is first-contact: they get passwords now
-    Refuse              ///< bmc_trust is declared: only approve() lets them get one
+    Refuse,             ///< bmc_trust is declared: only approve() lets them get one
+    NoPassword          ///< discovery.credentials names none that could be sent
   };
   /// Whether a person approves these certificates now.
   virtual bool approve(const std::vector<discovery::Contact>& contacts, Policy policy) = 0;

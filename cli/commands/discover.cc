@@ -66,6 +66,12 @@ class TerminalReviewer final : public app::CertificateReviewer {
   bool approve(const std::vector<discovery::Contact>& contacts, Policy policy) override {
     out_ << "Certificates of BMCs that no node declares (SHA-256):\n"
          << discovery::contactsText(contacts);
+    if (policy == Policy::NoPassword) {
+      out_ << "discovery.credentials names no account: these BMCs get no password, and only their "
+              "certificates are read\n"
+           << std::flush;
+      return false;
+    }
     if (policy == Policy::TrustFirstContact) {
       out_ << "bmc_trust is first-contact: these BMCs get passwords now, and the certificates that "
               "they present are pinned\n"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/images/archive.h"
 
+#include "base/printable.h"
+#include "provision/images/archive_input.h"
 #include "provision/images/file_tree.h"
 #include "wire/pack_index.h"
 
@@ -33,18 +35,32 @@ constexpr std::uint64_t kMaxTreeBytes = 256ull << 30;
 /// Of all files together: /var/log/lastlog has some GiB of them, and each byte of a hole costs time
 /// on every node.
 constexpr std::uint64_t kMaxHoleBytes = 16ull << 30;
-constexpr std::ptrdiff_t kMaxFolders =
-    128;  ///< one in the other, as the reader of the finished file system takes
 constexpr std::string_view kWhiteout = ".wh.", kOpaque = ".wh..wh..opq";
 constexpr int kExtractFlags = ARCHIVE_EXTRACT_OWNER | ARCHIVE_EXTRACT_PERM | ARCHIVE_EXTRACT_TIME |
                               ARCHIVE_EXTRACT_XATTR | ARCHIVE_EXTRACT_ACL | ARCHIVE_EXTRACT_UNLINK |
                               ARCHIVE_EXTRACT_SECURE_SYMLINKS | ARCHIVE_EXTRACT_SECURE_NODOTDOT;
+
+constexpr std::size_t kMaxShownName = 200;  ///< bytes of a name in a message
 
 using Writer = std::unique_ptr<archive, decltype(&archive_write_free)>;
 
 std::string words(archive* handle) {
   const char* text = archive_error_string(handle);
   return text ? text : "unknown fault";
+}
+
+/// A name of an archive for a message: names of kilobytes are shortened.
+std::string shown(const std::string& name) {
+  if (name.size() <= kMaxShownName) return printable(name);
+  return fmt::format("{}… ({} bytes)", printable(name.substr(0, kMaxShownName)), name.size());
+}
+
+/// What the disk's side said, without the folder of this machine that it names.
+std::string diskWords(archive* disk) {
+  const int error = archive_errno(disk);
+  const auto text = words(disk);
+  if (error > 0) return std::strerror(error);
+  return text.substr(0, text.find(" '/"));
 }
 
 std::string plainName(const char* name) {
@@ -77,7 +93,7 @@ Result<void> applyWhiteout(const fs::path& root, const std::string& name) {
   const std::string gone = file.substr(kWhiteout.size());
   if (gone.empty() || gone == "." || gone == "..")
     return fail(ErrorCode::InvalidInput,
-                fmt::format("{} takes away a whole folder by its name", name));
+                fmt::format("{} takes away a whole folder by its name", shown(name)));
   fs::remove_all(folder / gone, error);
   return {};
 }
@@ -89,9 +105,10 @@ Result<void> applyWhiteouts(const fs::path& tar, const fs::path& root) {
     if (name.empty() && reader.entry() == nullptr) return {};
     if (leadsOut(name))
       return fail(ErrorCode::InvalidInput,
-                  fmt::format("{}: {} leads out of the image", tar.string(), name));
+                  fmt::format("{}: {} leads out of the image", tar.string(), shown(name)));
     if (fs::path(name).filename().string().starts_with(kWhiteout))
-      TRY_OK(applyWhiteout(root, name));
+      if (auto gone = applyWhiteout(root, name); !gone)
+        return fail(std::move(gone).error().within(tar.string()));
   }
 }
 
@@ -109,28 +126,29 @@ Result<void> copyMember(archive* from, archive* to, const std::string& name,
   if (declared_bytes > left.data_bytes + left.hole_bytes)
     return fail(ErrorCode::InvalidInput,
                 fmt::format("{} says that it has {} GiB, more than a root file system may have",
-                            name, declared_bytes >> 30));
+                            shown(name), declared_bytes >> 30));
   std::uint64_t data = 0;
   for (;;) {
     const int got = archive_read_data_block(from, &block, &size, &offset);
     if (got == ARCHIVE_EOF) break;
     if (got < ARCHIVE_WARN)
       return fail(ErrorCode::Corrupt,
-                  fmt::format("{} is damaged or cut short: {}", name, words(from)));
+                  fmt::format("{} is damaged or cut short: {}", shown(name), words(from)));
     if (size > left.data_bytes)
       return fail(ErrorCode::InvalidInput,
                   fmt::format("its files have more than {} GiB", kMaxTreeBytes >> 30));
     left.data_bytes -= size;
     data += size;
     if (archive_write_data_block(to, block, size, offset) < ARCHIVE_WARN)
-      return fail(ErrorCode::Unavailable, fmt::format("cannot write {}: {}", name, words(to)));
+      return fail(ErrorCode::Unavailable,
+                  fmt::format("cannot write {}: {}", shown(name), words(to)));
   }
   const auto holes = declared_bytes - std::min(declared_bytes, data);
   if (holes > left.hole_bytes)
     return fail(ErrorCode::InvalidInput,
                 fmt::format("{} brings the holes of all files to more than {} GiB: remove it from "
                             "the archive, or what it holds",
-                            name, kMaxHoleBytes >> 30));
+                            shown(name), kMaxHoleBytes >> 30));
   left.hole_bytes -= holes;
   return {};
 }
@@ -166,6 +184,13 @@ Result<bool> staysLink(const fs::path& root, const std::string& place, archive_e
 /// system. A capability or a label that is lost is a program that does not run. Of other systems'
 /// attributes (com.apple.…) nothing is lost here.
 Result<void> checkAttributes(archive_entry* entry, const std::string& name) {
+  const bool lists = (archive_entry_acl_types(entry) & ARCHIVE_ENTRY_ACL_TYPE_ACCESS) != 0;
+  if (lists &&
+      ::lgetxattr(archive_entry_pathname(entry), "system.posix_acl_access", nullptr, 0) < 0)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("cannot extract \"{}\": its access list cannot be kept ({}): remove "
+                            "it from the archive (setfacl -b), or shorten it",
+                            shown(name), std::strerror(errno)));
   const char* attribute = nullptr;
   const void* value = nullptr;
   std::size_t size = 0;
@@ -180,7 +205,7 @@ Result<void> checkAttributes(archive_entry* entry, const std::string& name) {
         fmt::format("cannot extract \"{}\": its attribute {} ({} bytes) cannot be kept ({}): "
                     "a file system of images holds 4 KiB of attributes a file; remove it "
                     "from the archive",
-                    name, attribute, size, std::strerror(errno)));
+                    shown(name), attribute, size, std::strerror(errno)));
   }
   return {};
 }
@@ -190,36 +215,73 @@ struct ExtractRules {
   bool files_only = false;
 };
 
+/// Names that a file system, or a program that reads one, has no room for.
+Result<void> checkLengths(const std::string& name, archive_entry* entry) {
+  constexpr std::size_t kMaxTargetBytes = 4095;  // of a link in ext4, and PATH_MAX
+  if (name.size() > kMaxTreePathBytes)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("\"{}\" is longer than the {} bytes that a path in an image may have: "
+                            "shorten it, or leave it out of the archive",
+                            shown(name), kMaxTreePathBytes));
+  if (std::count(name.begin(), name.end(), '/') > kMaxTreeFolders)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("\"{}\" nests more than {} folders", shown(name), kMaxTreeFolders));
+  const char* target = archive_entry_filetype(entry) == AE_IFLNK ? archive_entry_symlink(entry)
+                                                                 : archive_entry_hardlink(entry);
+  if (target != nullptr && std::strlen(target) > kMaxTargetBytes)
+    return fail(
+        ErrorCode::InvalidInput,
+        fmt::format("\"{}\" is a link to a path of {} bytes, and a path may have {}: remove "
+                    "it from the archive",
+                    shown(name), std::strlen(target), kMaxTargetBytes));
+  return {};
+}
+
+/// The file that a hard link is of. Errors: InvalidInput (outside, not there, a folder)
+Result<std::string> hardLinked(const fs::path& root, const std::string& name, const char* link) {
+  const std::string target = plainName(link);
+  if (leadsOut(target))
+    return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" is linked to \"{}\" outside the image",
+                                                     shown(name), shown(target)));
+  TRY(place, placeBelow(root, target));
+  struct stat info{};
+  if (::lstat((root / place).c_str(), &info) != 0)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("\"{}\" is a hard link to \"{}\", which the archive does not bring "
+                            "before it",
+                            shown(name), shown(target)));
+  if (S_ISDIR(info.st_mode))
+    return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" is a hard link to the folder \"{}\"",
+                                                     shown(name), shown(target)));
+  return place;
+}
+
 Result<void> extractMember(ArchiveReader& reader, archive* disk, const fs::path& root,
                            const std::string& name, const ExtractRules& rules, Budget& left) {
   archive_entry* entry = reader.entry();
-  if (std::count(name.begin(), name.end(), '/') > kMaxFolders)
-    return fail(ErrorCode::InvalidInput, fmt::format("it nests more than {} folders", kMaxFolders));
   if (leadsOut(name))
-    return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" leads out of the image", name));
+    return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" leads out of the image", shown(name)));
+  TRY_OK(checkLengths(name, entry));
   const auto type = archive_entry_filetype(entry);
   const char* link = archive_entry_hardlink(entry);
   if (rules.files_only && (link != nullptr || (type != AE_IFREG && type != AE_IFDIR)))
     return fail(ErrorCode::InvalidInput,
-                fmt::format("\"{}\" is neither a file nor a folder", name));
+                fmt::format("\"{}\" is neither a file nor a folder", shown(name)));
   TRY(place, placeBelow(root, name));
   TRY(stays, staysLink(root, place, entry));
   if (stays) return {};
   archive_entry_set_pathname(entry, (place.empty() ? root : root / place).c_str());
   if (link != nullptr) {
-    const std::string target = plainName(link);
-    if (leadsOut(target))
-      return fail(ErrorCode::InvalidInput,
-                  fmt::format("\"{}\" is linked to \"{}\" outside the image", name, target));
-    TRY(target_place, placeBelow(root, target));
-    archive_entry_set_hardlink(entry, (root / target_place).c_str());
+    TRY(target, hardLinked(root, name, link));
+    if (target == place) return {};  // tar writes so what it was given twice
+    archive_entry_set_hardlink(entry, (root / target).c_str());
   }
   if (archive_write_header(disk, entry) < ARCHIVE_WARN) {
     const int error = archive_errno(disk);
     return fail(error == EPERM || error == EACCES ? ErrorCode::Denied
                 : error == ENOSPC                 ? ErrorCode::Unavailable
                                                   : ErrorCode::InvalidInput,
-                fmt::format("cannot extract \"{}\": {}", name, words(disk)));
+                fmt::format("cannot extract \"{}\": {}", shown(name), diskWords(disk)));
   }
   const auto declared = type == AE_IFREG && link == nullptr ? archive_entry_size(entry) : 0;
   TRY_OK(copyMember(reader.raw(), disk, name,
@@ -227,34 +289,27 @@ Result<void> extractMember(ArchiveReader& reader, archive* disk, const fs::path&
   const int finished = archive_write_finish_entry(disk);
   if (finished < ARCHIVE_WARN)
     return fail(ErrorCode::Unavailable,
-                fmt::format("cannot extract \"{}\": {}", name, words(disk)));
+                fmt::format("cannot extract \"{}\": {}", shown(name), diskWords(disk)));
   return finished == ARCHIVE_OK ? Result<void>() : checkAttributes(entry, name);
 }
 
 }  // namespace
 
+ArchiveReader::ArchiveReader(archive* handle, std::unique_ptr<ArchiveInput> input, fs::path file)
+    : input_(std::move(input)), archive_(handle), file_(std::move(file)) {}
+
 Result<ArchiveReader> ArchiveReader::open(const fs::path& file, Kind kind) {
-  std::error_code missing;
-  if (const auto status = fs::status(file, missing);
-      fs::exists(status) && !fs::is_regular_file(status))
-    return fail(ErrorCode::InvalidInput,
-                fmt::format("{} is not a regular file",
-                            file.string()));  // a FIFO would be waited on for ever
-  ArchiveReader reader(archive_read_new(), file);
-  archive* handle = reader.archive_;
-  archive_read_support_filter_gzip(handle);
-  archive_read_support_filter_xz(handle);
-  archive_read_support_filter_zstd(handle);
-  archive_read_support_filter_bzip2(handle);
-  kind == Kind::Tar ? archive_read_support_format_tar(handle)
-                    : archive_read_support_format_raw(handle);
-  if (archive_read_open_filename(handle, file.c_str(), kBlockBytes) != ARCHIVE_OK)
-    return reader.broken(fs::exists(file, missing) ? ErrorCode::InvalidInput : ErrorCode::NotFound);
+  TRY(input, ArchiveInput::open(file));
+  ArchiveReader reader(archive_read_new(), std::move(input), file);
+  const int opened = kind == Kind::Tar ? reader.input_->feedTar(reader.archive_)
+                                       : reader.input_->feedStream(reader.archive_);
+  if (opened != ARCHIVE_OK) return reader.broken(ErrorCode::InvalidInput);
   return reader;
 }
 
 ArchiveReader::ArchiveReader(ArchiveReader&& other) noexcept
-    : archive_(std::exchange(other.archive_, nullptr)),
+    : input_(std::move(other.input_)),
+      archive_(std::exchange(other.archive_, nullptr)),
       entry_(std::exchange(other.entry_, nullptr)),
       file_(std::move(other.file_)) {}
 
@@ -269,11 +324,17 @@ std::unexpected<Error> ArchiveReader::broken(ErrorCode code) const {
 Result<std::string> ArchiveReader::next() {
   const bool first = entry_ == nullptr;
   const int got = archive_read_next_header(archive_, &entry_);
+  if (const auto& problem = input_->scan().problem()) {
+    entry_ = nullptr;
+    return fail(Error(*problem).within(file_.string()));
+  }
   if (got == ARCHIVE_EOF) {
     entry_ = nullptr;
     return std::string();
   }
-  if (got < ARCHIVE_WARN) {
+  // Retry: a header that is none. A warning without words: the map of a sparse file is damaged.
+  if (got < ARCHIVE_WARN || got == ARCHIVE_RETRY ||
+      (got == ARCHIVE_WARN && archive_error_string(archive_) == nullptr)) {
     entry_ = nullptr;
     return broken(first ? ErrorCode::InvalidInput : ErrorCode::Corrupt);
   }
@@ -305,6 +366,15 @@ Result<std::string> ArchiveReader::readAll(std::size_t max_bytes) {
   return all;
 }
 
+Result<void> ArchiveReader::expectEnd() {
+  if (auto rest = input_->finish(); !rest)
+    return fail(std::move(rest).error().within(file_.string()));
+  const auto& scan = input_->scan();
+  if (scan.ended() || scan.lost()) return {};
+  return fail(ErrorCode::Corrupt,
+              fmt::format("{} has no end (two blocks of zeros): it was cut short", file_.string()));
+}
+
 namespace {
 
 Result<void> extractAll(const fs::path& tar, const fs::path& root, const ExtractRules& rules) {
@@ -326,6 +396,8 @@ Result<void> extractAll(const fs::path& tar, const fs::path& root, const Extract
     if (reader.entry() == nullptr) {
       if (members == 0)
         return fail(ErrorCode::InvalidInput, fmt::format("{} is empty", tar.string()));
+      // A layer is known by its digest; not every program ends one as a tar ends.
+      if (!whiteouts) TRY_OK(reader.expectEnd());
       break;
     }
     if (whiteouts && fs::path(name).filename().string().starts_with(kWhiteout)) continue;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,15 @@ struct archive;
 struct archive_entry;
 
 namespace muster::provision {
+
+class ArchiveInput;
+
+/// Of a path in an image. mke2fs (e2fsprogs up to 1.47.0, path_append) writes behind its buffer at
+/// 2,040 bytes, programs open no path of more than 4,095 (PATH_MAX), and those of the distributions
+/// have some hundred.
+inline constexpr std::size_t kMaxTreePathBytes = 2000;
+/// One in the other, above a file: the reader of the finished file system goes one deeper.
+inline constexpr int kMaxTreeFolders = 127;
 
 /// One member while an archive is read from its beginning to its end.
 class ArchiveReader {
@@ -39,14 +49,17 @@ class ArchiveReader {
   /// The content of this member, piece by piece. Errors: Corrupt, and those of the sink
   Result<void> read(const std::function<Result<void>(std::string_view)>& sink);
   Result<std::string> readAll(std::size_t max_bytes);
+  /// After the last member: what is behind it. Errors: Corrupt (a tar without an end: it was cut
+  /// short), InvalidInput (something more)
+  Result<void> expectEnd();
   archive* raw() const { return archive_; }
   archive_entry* entry() const { return entry_; }
 
  private:
-  ArchiveReader(archive* handle, std::filesystem::path file)
-      : archive_(handle), file_(std::move(file)) {}
+  ArchiveReader(archive* handle, std::unique_ptr<ArchiveInput> input, std::filesystem::path file);
   std::unexpected<Error> broken(ErrorCode code) const;
 
+  std::unique_ptr<ArchiveInput> input_;  ///< what archive_ reads
   archive* archive_;
   archive_entry* entry_ = nullptr;
   std::filesystem::path file_;

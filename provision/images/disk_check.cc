@@ -3,6 +3,7 @@
 
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "base/json_input.h"
 #include "provision/images/grub_tree.h"
 #include "provision/images/startable.h"
 #include "wire/pack_index.h"
@@ -11,6 +12,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -25,6 +27,7 @@ constexpr std::chrono::minutes kCheckLimit{10};
 constexpr std::size_t kSectorBytes = 512, kHeadBytes = 128u << 10, kCopyBytes = 4u << 20;
 constexpr std::size_t kMaxPartitions = 128;
 constexpr std::size_t kMaxEfiBytes = 64u << 20;
+constexpr std::size_t kMaxMapBytes = 256u << 20;  ///< a line an extent
 /// What is copied to be looked at by GRUB; holes stay holes.
 constexpr std::uint64_t kMaxCopyBytes = 256ull << 30;
 constexpr std::string_view kGptMagic = "EFI PART";
@@ -206,6 +209,10 @@ Result<void> lookAtPart(int fd, const fs::path& raw, const Part& part, const fs:
                         Found& found) {
   const auto content = contentOf(fd, part);
   if (content == Content::Ext) {
+    if (const auto whole = extBytes(fd, part.offset); whole > part.length)
+      return fail(ErrorCode::Corrupt,
+                  fmt::format("{} has {} bytes, the file system in it {}: it was cut short",
+                              part.label, part.length, whole));
     if (auto sound = checkExtFileSystem(raw, part.offset); !sound)
       return fail(std::move(sound).error().within(part.label));
     TRY(tree, openExtTree(raw, part.offset));
@@ -235,12 +242,60 @@ Result<void> lookAtPart(int fd, const fs::path& raw, const Part& part, const fs:
 
 }  // namespace
 
+std::uint64_t extBytes(int fd, std::uint64_t offset_bytes) {
+  constexpr std::size_t kSuperblockAt = 1024, kBlocksAt = 4, kLogBlockAt = 24;
+  const auto superblock = readAt(fd, offset_bytes + kSuperblockAt, kSectorBytes);
+  const auto log_block = numberAt<std::uint32_t>(superblock, kLogBlockAt);
+  return superblock.size() == kSectorBytes && log_block < 7
+             ? std::uint64_t{numberAt<std::uint32_t>(superblock, kBlocksAt)} << (10 + log_block)
+             : 0;
+}
+
+namespace {
+
+/// qemu-img reads zeros behind the end of a file, and its check does not compare either.
+Result<void> checkHoldsItsData(const fs::path& file, const char* format) {
+  io::Command command{.program = "qemu-img",
+                      .args = {"map", "-f", format, "--output=json", file.string()}};
+  command.timeout = kCheckLimit;
+  command.max_output_bytes = kMaxMapBytes;
+  TRY(text, io::runChecked(command));
+  std::error_code error;
+  const auto size_bytes = fs::file_size(file, error);
+  if (error)
+    return fail(ErrorCode::NotFound, fmt::format("{}: {}", file.string(), error.message()));
+  // An array, an extent a line: millions of them are no tree in memory.
+  for (std::string_view left = text; !left.empty();) {
+    auto line = left.substr(0, left.find('\n'));
+    left.remove_prefix(std::min(left.size(), line.size() + 1));
+    const auto begin = line.find('{'), end = line.rfind('}');
+    if (begin == std::string_view::npos || end == std::string_view::npos || end < begin) continue;
+    const auto extent = jsonOrNone(line.substr(begin, end - begin + 1), kToolJson);
+    if (!extent.is_object())
+      return fail(ErrorCode::Corrupt,
+                  fmt::format("{}: qemu-img does not tell where its data lie", file.string()));
+    const auto offset = extent.value("offset", nlohmann::json()),
+               length = extent.value("length", nlohmann::json());
+    if (!offset.is_number_unsigned() || !length.is_number_unsigned())
+      continue;  // a hole, or packed
+    if (offset.get<std::uint64_t>() > size_bytes ||
+        length.get<std::uint64_t>() > size_bytes - offset.get<std::uint64_t>())
+      return fail(
+          ErrorCode::Corrupt,
+          fmt::format("{} says that it has data at byte {}, but has {} bytes: it was cut short",
+                      file.string(), offset.get<std::uint64_t>(), size_bytes));
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<void> checkDiskFormat(const fs::path& file, const char* format) {
   io::Command command{.program = "qemu-img", .args = {"check", "-f", format, file.string()}};
   command.timeout = kCheckLimit;
   TRY(done, io::runBlocking(command));
   constexpr int kLeaks = 3;  // Source: qemu-img(1), check
-  if (done.code == 0) return {};
+  if (done.code == 0) return checkHoldsItsData(file, format);
   if (done.code == kLeaks)
     return fail(ErrorCode::Corrupt,
                 fmt::format("{} was not closed cleanly (leaked clusters); repair it: qemu-img "

@@ -13,9 +13,13 @@
 
 namespace muster::provision {
 
-/// `qemu-img check`: what a qcow2, VMDK or VDI says of its own clusters.
-/// Errors: Corrupt (errors or leaked clusters), Unavailable (qemu-img is not here)
+/// `qemu-img check`: what a qcow2, VMDK or VDI says of its own clusters; and that it holds them.
+/// Errors: Corrupt (errors or leaked clusters, cut short), Unavailable (qemu-img is not here)
 Result<void> checkDiskFormat(const std::filesystem::path& file, const char* format);
+
+/// What the superblock of an ext file system that begins at `offset_bytes` says of its size; 0:
+/// none. 32 bits of blocks are enough to tell that it was cut short.
+std::uint64_t extBytes(int fd, std::uint64_t offset_bytes);
 
 /// `e2fsck -f -n` of an ext file system that begins at `offset_bytes` of a file.
 /// Errors: Corrupt (its first complaint is quoted)

@@ -2,6 +2,7 @@
 // ext4 files without mounting: mke2fs -d, with the layout and the identities fixed, so that a
 // rebuilt image keeps most chunks.
 #include "base/io/process.h"
+#include "provision/images/archive.h"
 #include "provision/images/ext_files.h"
 #include "provision/images/system_builder.h"
 
@@ -22,6 +23,7 @@ constexpr std::uint64_t kSlackBytes =
     96ull << 20;  ///< room for what the writer adds before the file system grows
 constexpr std::uint64_t kRoundBytes = 16ull << 20;
 constexpr std::uint64_t kInodeBytes = 256;
+constexpr std::size_t kMaxShownPath = 200;  ///< bytes of a path in a message
 /// Not secret, not special: the same on every build, so that equal content is an equal image.
 constexpr const char* kUuid = "6d757374-6572-4f53-8000-000000000001";
 constexpr const char* kHashSeed = "6d757374-6572-4f53-8000-000000000002";
@@ -43,6 +45,18 @@ Result<Content> measure(const std::filesystem::path& folder) {
   std::error_code error;
   for (auto it = std::filesystem::recursive_directory_iterator(folder, error);
        !error && it != std::filesystem::recursive_directory_iterator(); it.increment(error)) {
+    const auto path_bytes = it->path().native().size() - folder.native().size() - 1;
+    if (path_bytes > kMaxTreePathBytes)
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("{}… is longer than the {} bytes that a path in an image may have: "
+                              "shorten it, or leave it out",
+                              it->path().native().substr(folder.native().size(), kMaxShownPath),
+                              kMaxTreePathBytes));
+    if (it.depth() > kMaxTreeFolders)
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("{}… nests more than {} folders",
+                              it->path().native().substr(folder.native().size(), kMaxShownPath),
+                              kMaxTreeFolders));
     struct stat info{};
     if (::lstat(it->path().c_str(), &info) != 0) continue;
     if (info.st_nlink > 1 && S_ISREG(info.st_mode) && !linked.insert(info.st_ino).second) continue;

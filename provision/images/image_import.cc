@@ -33,20 +33,20 @@ namespace {
 constexpr std::chrono::minutes kConvertLimit{20};
 constexpr std::uint64_t kSectorBytes = 512;
 // In the superblock, which starts at 1024.
-constexpr off_t kExtMagicOffset = 1024 + 56, kExtBlocksOffset = 1024 + 4,
-                kExtLogBlockOffset = 1024 + 24;
+constexpr off_t kExtMagicOffset = 1024 + 56;
 constexpr off_t kExtStateOffset = 1024 + 58, kExtIncompatibleOffset = 1024 + 96;
 constexpr std::uint16_t kExtCleanBit = 1, kExtErrorBit = 2;
 constexpr std::uint32_t kExtRecoverBit = 4;
 constexpr std::size_t kCopyBytes = 4u << 20;
 constexpr std::size_t kHeadBytes = 4096;  ///< enough to tell every format
 constexpr std::size_t kMaxKernelBytes = 256u << 20;
+constexpr ::mode_t kEverybodyEnters = 0555;
 /// Of one file of a squashfs, and of the holes of all files together: what is larger was made to
 /// fill the disk.
 constexpr std::uint64_t kMaxFileBytes = 64ull << 30, kMaxHoleBytes = 16ull << 30;
 constexpr std::size_t kQcow2VersionOffset = 4, kQcow2BackingOffset = 8,
                       kQcow2IncompatibleOffset = 72, kQcow2HeaderBytes = 80;
-constexpr std::uint64_t kQcow2DataFileBit = 1u << 2;
+constexpr std::uint64_t kQcow2CorruptBit = 1u << 1, kQcow2DataFileBit = 1u << 2;
 constexpr std::size_t kVmdkCapacityOffset = 12, kVmdkHeaderBytes = 512;
 
 struct Range {
@@ -119,16 +119,6 @@ Result<bool> isOci(const std::filesystem::path& file) {
         name != "manifest.json" && name != "repositories")
       return false;
   }
-}
-
-/// What the superblock says of its size; 32 bits of blocks are enough to tell that a file is too
-/// short.
-std::uint64_t extBytes(int fd, std::uint64_t offset) {
-  std::uint32_t blocks = 0, log_block = 0;
-  const bool read =
-      ::pread(fd, &blocks, 4, static_cast<off_t>(offset) + kExtBlocksOffset) == 4 &&
-      ::pread(fd, &log_block, 4, static_cast<off_t>(offset) + kExtLogBlockOffset) == 4;
-  return read && log_block < 7 ? static_cast<std::uint64_t>(blocks) << (10 + log_block) : 0;
 }
 
 /// A root file system is grown on every node, and that is no place to find out that somebody must
@@ -206,6 +196,11 @@ Result<Range> findRoot(int fd, const std::filesystem::path& raw) {
       return fail(ErrorCode::Corrupt,
                   fmt::format("a partition ends at byte {}, the file at {}: it was cut short",
                               range.offset + range.length, size));
+    if (const auto whole = extBytes(fd, range.offset); whole > range.length)
+      return fail(
+          ErrorCode::Corrupt,
+          fmt::format("a partition has {} bytes, the file system in it {}: it was cut short",
+                      range.length, whole));
     best = range;
   }
   if (best.length == 0)
@@ -312,6 +307,12 @@ Result<void> checkHolds(const std::filesystem::path& from, ImportFormat format) 
     if (field(kQcow2VersionOffset, 4) >= 3 &&
         (field(kQcow2IncompatibleOffset, 8) & kQcow2DataFileBit) != 0)
       return refuse("holds no data of its own, but names a file that does");
+    if (field(kQcow2VersionOffset, 4) >= 3 &&
+        (field(kQcow2IncompatibleOffset, 8) & kQcow2CorruptBit) != 0)
+      return fail(ErrorCode::Corrupt, from.string() +
+                                          " is marked as damaged by the program that wrote it; "
+                                          "repair it: qemu-img check -r all, and "
+                                          "declare the SHA-256 of the result");
   }
   if (format == ImportFormat::Vmdk) {
     if (head.size() < kVmdkHeaderBytes)
@@ -422,6 +423,14 @@ Result<void> checkTree(const std::filesystem::path& root, inventory::ImageKind k
   }
   const auto userspace = userspaceObstacles(*tree, architecture);
   obstacles.insert(obstacles.end(), userspace.begin(), userspace.end());
+  // What a folder of mktemp leaves in its tar: only root's programs would find a file then.
+  if (struct stat top{};
+      ::stat(root.c_str(), &top) == 0 && (top.st_mode & kEverybodyEnters) != kEverybodyEnters)
+    obstacles.push_back(
+        fmt::format("its / has the mode {:04o}, so services that are not root's could not start: "
+                    "make the archive of a folder "
+                    "with 0755",
+                    top.st_mode & 07777));
   return refuseObstacles(obstacles);
 }
 

@@ -4,6 +4,7 @@
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "provision/images/file_tree.h"
 #include "provision/images/recipes.h"
 
 #include <fcntl.h>
@@ -45,21 +46,30 @@ struct Kernel {
 };
 
 /// The newest of those that are whole. Distributions keep the kernel in /boot or beside its
-/// modules.
+/// modules. Links are followed as in the running system: none leads to a file of this machine.
 Result<Kernel> newestKernel(const fs::path& tree) {
   Kernel best;
-  std::error_code error;
-  for (const char* place : {"usr/lib/modules", "lib/modules"})
-    for (const auto& entry : fs::directory_iterator(tree / place, error)) {
-      const std::string version = entry.path().filename();
-      if (!best.modules.empty() &&
-          ::strverscmp(version.c_str(), best.modules.filename().c_str()) <= 0)
+  const auto files = openFolderTree(tree);
+  const auto isFile = [&files](const Result<std::string>& path) {
+    const auto entry = path ? files->at(*path) : std::nullopt;
+    return entry && entry->kind == FileTree::Kind::File;
+  };
+  for (const char* place : {"usr/lib/modules", "lib/modules"}) {
+    const auto folder = files->resolve(place);
+    for (const auto& version : folder ? files->list(*folder) : std::vector<std::string>()) {
+      const auto modules = *folder + "/" + version;
+      const auto entry = files->at(modules);
+      const bool is_version = version.front() >= '0' && version.front() <= '9';
+      if (!is_version || !entry || entry->kind != FileTree::Kind::Folder ||
+          !isFile(files->resolve(modules + "/modules.dep")) ||
+          (!best.modules.empty() &&
+           ::strverscmp(version.c_str(), best.modules.filename().c_str()) <= 0))
         continue;
-      for (const fs::path& image :
-           {tree / "boot" / ("vmlinuz-" + version), entry.path() / "vmlinuz"})
-        if (fs::is_regular_file(image, error) && fs::exists(entry.path() / "modules.dep", error))
-          best = {entry.path(), image};
+      for (const auto& image : {"boot/vmlinuz-" + version, modules + "/vmlinuz"})
+        if (const auto real = files->resolve(image); isFile(real))
+          best = {tree / modules, tree / *real};
     }
+  }
   if (best.modules.empty())
     return fail(ErrorCode::InvalidInput,
                 "it has no kernel with modules (/boot/vmlinuz-VERSION and "

@@ -167,24 +167,29 @@ void addLibc(const std::optional<ElfFile>& libc, Obstacles& obstacles) {
                     kOldestGlibc.str()));
 }
 
-/// What os-release(5) calls ID; empty where it does not say.
-std::string distributionOf(const FileTree& tree) {
+/// What os-release(5) calls so; empty where it does not say. As a shell would read it: the last one
+/// counts, in either quotes.
+std::string releaseWord(const FileTree& tree, std::string_view key) {
   for (const char* file : {"etc/os-release", "usr/lib/os-release"}) {
     const auto text = contentOf(tree, file, kMaxConfigBytes);
     if (!text) continue;
-    const auto at = text->starts_with("ID=") ? 0 : text->find("\nID=");
-    if (at == std::string::npos) return {};
-    const auto from = text->find('=', at) + 1;
-    auto id = text->substr(from, text->find('\n', from) - from);
-    std::erase(id, '"');
-    return id;
+    std::string word;
+    for (std::string_view left = *text; !left.empty();) {
+      auto line = left.substr(0, left.find('\n'));
+      left.remove_prefix(std::min(left.size(), line.size() + 1));
+      line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+      if (!line.starts_with(key) || !line.substr(key.size()).starts_with('=')) continue;
+      word = line.substr(key.size() + 1);
+      std::erase_if(word, [](char c) { return c == '"' || c == '\'' || c == '\r'; });
+    }
+    return word;
   }
   return {};
 }
 
 void addDistribution(const FileTree& tree, Obstacles& obstacles) {
-  const auto id = distributionOf(tree);
-  if (id == "sles" || id == "sled" || id == "sle_hpc" || id == "suse-microos" ||
+  const auto id = releaseWord(tree, "ID");
+  if (id.starts_with("sle") || id == "sl-micro" || id.starts_with("suse") ||
       id.starts_with("opensuse"))
     obstacles.push_back(
         fmt::format("it is a system of SUSE (ID={}): muster does not support these; it knows "

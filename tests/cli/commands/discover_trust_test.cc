@@ -25,14 +25,15 @@ class DiscoverTrust : public ::testing::Test {
     declare("declared");
   }
   /// `bmc` of gpu001; empty: it has none, and the emulated one is an unknown sender.
-  void declare(const std::string& trust, const std::string& of_node = "") {
+  void declare(const std::string& trust, const std::string& of_node = "",
+               const std::string& credentials = "[bmc]") {
     std::string text(MusterFolder::kInventory);
     const auto replace = [&text](const std::string& what, const std::string& by) {
       text.replace(text.find(what), what.size(), by);
     };
     replace("{name: small}", "{name: small, bmc_trust: " + trust + "}");
     if (!of_node.empty()) replace("bmc: \"https://10.20.250.1\"", of_node);
-    folder_.write("cluster.yaml", text + "discovery: {credentials: [bmc]}\n");
+    folder_.write("cluster.yaml", text + "discovery: {credentials: " + credentials + "}\n");
   }
   io::ProcessExit scan(std::vector<std::string> more = {}) {
     std::vector<std::string> words{"discover", "scan", "127.0.0.1", "--port",
@@ -89,6 +90,18 @@ TEST_F(DiscoverTrust, firstContactShowsTheFingerprintAndThenLogsIn) {
   EXPECT_THAT(scanned.out,
               AllOf(HasSubstr(bmc_.fingerprint()), HasSubstr("these BMCs get passwords now")));
   EXPECT_GT(bmc_.secretsReceived(), 0u);
+}
+
+/// Nothing is sent that is not declared, and nothing is said to be.
+TEST_F(DiscoverTrust, withoutACredentialNoPasswordIsSpokenOf) {
+  for (const char* trust : {"first-contact", "declared"}) {
+    declare(trust, "", "[]");
+    const auto scanned = scan();
+    EXPECT_THAT(scanned.out, AllOf(HasSubstr("discovery.credentials names no account"),
+                                   Not(HasSubstr("get passwords now"))))
+        << trust;
+    expectNothingSecretReceived();
+  }
 }
 
 /// The lines are for a file that approves: an unknown sender must not write one of them.

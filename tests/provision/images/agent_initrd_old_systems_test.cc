@@ -168,6 +168,23 @@ TEST_F(Carried, runsInASystemWithoutAnyCLibrary) {
   expectThatItRuns(gnu_get_libc_version());
 }
 
+/// Trees of other distributions that somebody has unpacked below the cache
+/// (docs/development/outside-tools.md).
+TEST_F(Carried, startsInWhatElseIsThere) {
+  std::error_code none;
+  int systems = 0;
+  for (const auto& each : fs::directory_iterator(cacheFolder() / "chroots/others", none)) {
+    SCOPED_TRACE(each.path());
+    ++systems;
+    layOver(each.path());
+    carry();
+    ASSERT_TRUE(agent::chooseLibc(root_));
+    expectThatItRuns("");
+    TearDown();
+  }
+  if (systems == 0) GTEST_SKIP() << "nothing is in " << cacheFolder() / "chroots/others";
+}
+
 class CarriedTo : public Carried, public testing::WithParamInterface<Release> {};
 
 TEST_P(CarriedTo, startsAndTests) {

@@ -88,6 +88,40 @@ TEST_F(LiveImageTest, theNewestWholeKernelComesOutOfIt) {
       << "the whole image has it; the start does not need it";
 }
 
+/// What a link or a list in somebody's image names is looked for in the image, and never here.
+TEST_F(LiveImageTest, noFileOfThisMachineIsTaken) {
+  ASSERT_TRUE(io::makeDirs(folder_ / "host/modules/6.1.0-9"));
+  for (const char* file : {"vmlinuz-6.1.0-9", "modules/6.1.0-9/modules.dep"})
+    ASSERT_TRUE(io::writeFileAtomic(folder_ / "host" / file, "of this machine"));
+  const auto host = (folder_ / "host").string();
+  run("mkdir -p \"$1/tree/usr/lib\"; ln -s " + host + " \"$1/tree/boot\"; ln -s " + host +
+      "/modules \"$1/tree/usr/lib/modules\"");
+  EXPECT_FALSE(squash("image")) << "boot and modules are links";
+  run("rm -r \"$1/tree\"");
+  kernel("6.1.0-9");
+  run("rm \"$1/tree/boot/vmlinuz-6.1.0-9\"; ln -s " + host +
+      "/vmlinuz-6.1.0-9 \"$1/tree/boot/vmlinuz-6.1.0-9\"");
+  EXPECT_FALSE(squash("image")) << "the kernel is a link";
+}
+
+TEST_F(LiveImageTest, noFileOfThisMachineIsMoved) {
+  kernel("6.1.0-9");
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "precious", "of this machine"));
+  std::string up;
+  for (int i = 0; i < 30; ++i) up += "../";
+  const auto list = folder_ / "tree/usr/lib/modules/6.1.0-9/modules.dep";
+  const auto before = *io::readFile(list);
+  const auto named = up + folder_.path().relative_path().string() + "/precious";
+  ASSERT_TRUE(
+      io::writeFileAtomic(list, "kernel/fs/squashfs/squashfs.ko: " + named + "\n" + before));
+  ASSERT_TRUE(squash("image"));
+  ASSERT_TRUE(io::makeDirs(folder_ / "out"));
+  const auto made = makeLiveBoot(folder_ / "image", folder_ / "work", folder_ / "out");
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().str(), HasSubstr("names files outside its folder"));
+  EXPECT_EQ(io::readFile(folder_ / "precious").value_or("moved"), "of this machine");
+}
+
 TEST_F(LiveImageTest, aTreeWithoutAKernelIsRefused) {
   put("usr/bin/sh", "");
   const auto made = squash("image");

@@ -118,10 +118,12 @@ TEST_F(Startable, ofArm64EachThingThatIsMissingIsNamed) {
 }
 
 TEST_F(Startable, systemsOfSuseAreRefusedByName) {
-  for (const char* id : {"ID=\"sles\"", "NAME=x\nID=opensuse-leap"}) {
+  for (const char* id : {"ID=\"sles\"", "NAME=x\nID=opensuse-leap", "ID=debian\nID=sle-micro"}) {
     sh("printf '" + std::string(id) + "\\nVERSION_ID=15\\n' >tree/etc/os-release");
     EXPECT_THAT(refusalOfTree(), HasSubstr("does not support")) << id;
   }
+  sh("echo \"ID='sles'\" >tree/etc/os-release");
+  EXPECT_THAT(refusalOfTree(), HasSubstr("(ID=sles)")) << "a shell takes both quotes";
   sh("printf 'ID_LIKE=\"suse\"\\nID=debian\\n' >tree/etc/os-release");
   EXPECT_THAT(refusalOfTree(), IsEmpty());
 }

@@ -9,6 +9,12 @@ mkdir -p "$work/usr/lib/modules"
 cp -a "$1" "$work/usr/lib/modules/$version"
 ln -s usr/lib "$work/lib"
 rm -rf "$work/usr/lib/modules/$version/build" "$work/usr/lib/modules/$version/source" "$work/usr/lib/modules/$version/vmlinuz"
+# The image may be anybody's: no name of its modules.dep and no link among its modules leads to a file of this machine.
+find "$work/usr/lib/modules/$version" -type l -delete
+if grep -qE '(^|[[:space:]/])\.\.([/:[:space:]]|$)' "$work/usr/lib/modules/$version/modules.dep"; then
+  echo "modules.dep of $version names files outside its folder" >&2
+  exit 1
+fi
 "$MUSTER_RECIPES/ramos/keep-modules.sh" "$work/usr/lib/modules/$version" "$2" "$3"
 depmod -b "$work" "$version"
 rm "$work/lib"
