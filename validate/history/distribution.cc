@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/history/distribution.h"
 
+#include "validate/history/best_cut.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -40,8 +42,7 @@ double sigmasFor(double probability) {
   return high;
 }
 
-/// The cut is where the two sides' means are furthest apart, each weighed by its number (Otsu's
-/// threshold); whether it parts anything is said by the distance of the medians and by the gap.
+/// Whether the best cut parts anything is said by the distance of the medians and by the gap.
 std::optional<Populations> populationsOf(std::vector<double> values) {
   const auto count = values.size();
   const auto least =
@@ -49,16 +50,7 @@ std::optional<Populations> populationsOf(std::vector<double> values) {
                static_cast<std::size_t>(std::ceil(kMixedShare * static_cast<double>(count))));
   if (count < 2 * least) return std::nullopt;
   std::sort(values.begin(), values.end());
-  double total = 0, left = 0, best = -1;
-  for (const double value : values) total += value;
-  std::size_t cut = 0;
-  for (std::size_t i = 1; i < count; ++i) {
-    left += values[i - 1];
-    if (i < least || count - i < least) continue;
-    const auto lower = static_cast<double>(i), upper = static_cast<double>(count - i);
-    const double apart = left / lower - (total - left) / upper;
-    if (const double spread = lower * upper * apart * apart; spread > best) best = spread, cut = i;
-  }
+  const auto cut = bestCut(values, least);
   if (cut == 0) return std::nullopt;  // sums beyond a double part nothing
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(cut);
   Populations out{.low = scaleOf({values.begin(), at}),

@@ -208,7 +208,9 @@ Round RoundPlanner::matching() {
       addPairs(made, matchWithin(all, state_.layout.leaf, state_.met, state_.random));
       break;
     case 1: {
-      made = named(Stage::Matching, "pairs of different leaves");
+      const bool is_one_leaf = std::ranges::all_of(
+          state_.layout.leaf, [this](int leaf) { return leaf == state_.layout.leaf.front(); });
+      made = named(Stage::Matching, is_one_leaf ? "other pairs" : "pairs of different leaves");
       std::vector<Pair> pairs;
       std::vector<int> left = all;
       for (int pod = *std::min_element(state_.layout.pod.begin(), state_.layout.pod.end());

@@ -24,7 +24,7 @@ void placeNode(const inventory::Cluster& cluster, const Places& places, const in
                SiteNode& made, Site& site) {
   const auto fabric = cluster.fabrics.find(cluster.profileOf(node).fabric);
   std::string leaf = node.rack.empty() ? "no rack" : node.rack;
-  if (fabric != cluster.fabrics.end() &&
+  if (!site.over_host_network && fabric != cluster.fabrics.end() &&
       fabric->second.shape == inventory::FabricShape::RailOptimized) {
     const auto& on_it = places.at(fabric->first);
     const auto found = on_it.find(node.name);
@@ -82,6 +82,16 @@ Told tellNode(const Site& site, const Culprit& culprit) {
                         "{0}` and its kernel log for link resets, XIDs and throttling, keep it out "
                         "of the pool, and run the isolation again",
                         node.name.str())};
+  if (culprit.reached <= 0 && site.over_host_network)
+    return {node.name.str(), "no test with a proven good node works",
+            fmt::format("see `muster why {}` and its kernel log; check link, address and firewall "
+                        "of its host network",
+                        node.name.str())};
+  if (site.over_host_network)
+    return {node.name.str(),
+            fmt::format("reaches {} of its peers on the host network", percent(culprit.reached)),
+            "compare its network card's link speed, PCIe width and settings, and what else it "
+            "runs, with a good node; the fabric took no part in these tests"};
   if (culprit.reached <= 0)
     return {node.name.str(), "no test with a proven good node works",
             fmt::format("see `muster why {0}` and its kernel log; check that its RDMA driver is "
@@ -92,6 +102,33 @@ Told tellNode(const Site& site, const Culprit& culprit) {
           fmt::format("equal results on all rails indicate the host: compare its BIOS settings, "
                       "PCIe width, NUMA and clocks with a good node; then `muster rma {}`",
                       node.name.str())};
+}
+
+/// Of the host network: what its nodes share, of which the fabric is no part.
+Told tellRack(const Site& site, const Culprit& culprit) {
+  const auto rack = fmt::format("rack {}", site.leaf_names[static_cast<std::size_t>(culprit.a)]);
+  if (culprit.kind == CulpritKind::Uplinks)
+    return {fmt::format("the way from {}", rack),
+            fmt::format("paths from here to several other racks reach {}; its nodes are good among "
+                        "themselves",
+                        percent(culprit.reached)),
+            "read speed and error counters of what joins this rack's host network to the others"};
+  return {rack, fmt::format("its nodes reach {} of what others do", percent(culprit.reached)),
+          "what they share is likelier than so many nodes: the rack's switch of the host network "
+          "and its uplinks, power, their settings; the fabric took no part in these tests"};
+}
+
+Told tellPair(const Site& site, const Culprit& culprit) {
+  const auto &a = site.nodes[static_cast<std::size_t>(culprit.a)],
+             &b = site.nodes[static_cast<std::size_t>(culprit.b)];
+  const auto what = fmt::format("only these two reach {} together; each is good with others",
+                                percent(culprit.reached));
+  if (site.over_host_network)
+    return {fmt::format("{} with {}", a.name.str(), b.name.str()), what,
+            "look at route, neighbour tables and firewall rules between them on the host network"};
+  return {fmt::format("{} with {}, rail {}", a.name.str(), b.name.str(), culprit.rail), what,
+          "look at the route between them (ibtracert) and at their path records and neighbour "
+          "tables; restart the RDMA driver of one of them"};
 }
 
 Told tellNic(const Site& site, const Culprit& culprit) {
@@ -122,6 +159,7 @@ Told tellNic(const Site& site, const Culprit& culprit) {
 Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeName>& nodes,
                     const gateway::AgentGateway& agents, const Engine& engine) {
   Site site;
+  site.over_host_network = engine.kind == EngineKind::Tcp;
   std::vector<std::string> silent;
   std::optional<std::string> fabric;
   std::size_t rails = std::string::npos;
@@ -201,6 +239,7 @@ nlohmann::json siteToJson(const Site& site) {
                      {"nodes", std::move(nodes)},
                      {"leaf_names", site.leaf_names},
                      {"leaves_are_switches", site.leaves_are_switches},
+                     {"over_host_network", site.over_host_network},
                      {"link", site.link},
                      {"fabric", site.fabric}};
   if (site.routes) out["routes"] = toJson(*site.routes);
@@ -213,6 +252,7 @@ Result<Site> siteFromJson(const nlohmann::json& json) {
     site.layout.rails = json.at("rails").get<int>();
     site.leaf_names = json.at("leaf_names").get<std::vector<std::string>>();
     site.leaves_are_switches = json.at("leaves_are_switches").get<bool>();
+    site.over_host_network = json.value("over_host_network", false);
     site.link = json.at("link").get<std::string>();
     site.fabric = json.value("fabric", "");
     for (const auto& each : json.at("nodes")) {
@@ -243,6 +283,9 @@ Result<Site> siteFromJson(const nlohmann::json& json) {
 }
 
 Told tell(const Site& site, const Culprit& culprit) {
+  if (site.over_host_network &&
+      (culprit.kind == CulpritKind::Leaf || culprit.kind == CulpritKind::Uplinks))
+    return tellRack(site, culprit);
   switch (culprit.kind) {
     case CulpritKind::Node:
       return tellNode(site, culprit);
@@ -274,15 +317,8 @@ Told tell(const Site& site, const Culprit& culprit) {
                           percent(culprit.reached)),
               "read the error counters of this switch's uplinks (`muster fabric diff`): the one "
               "whose counter grows under load is it"};
-    case CulpritKind::Pair: {
-      const auto &a = site.nodes[static_cast<std::size_t>(culprit.a)],
-                 &b = site.nodes[static_cast<std::size_t>(culprit.b)];
-      return {fmt::format("{} with {}, rail {}", a.name.str(), b.name.str(), culprit.rail),
-              fmt::format("only these two reach {} together; each is good with others",
-                          percent(culprit.reached)),
-              "look at the route between them (ibtracert) and at their path records and neighbour "
-              "tables; restart the RDMA driver of one of them"};
-    }
+    case CulpritKind::Pair:
+      return tellPair(site, culprit);
     case CulpritKind::Fleet:
       return {"all nodes",
               fmt::format("typically reach {} of the declared rate", percent(culprit.reached)),

@@ -33,7 +33,8 @@ struct Site {
   std::vector<SiteNode> nodes;  ///< in the order of the isolation's numbers
   Layout layout;
   std::vector<std::string> leaf_names;  ///< "leaf-su1": with the rail behind it a switch; or a
-                                        ///< rack, where no fabric is declared
+                                        ///< rack, where no fabric is declared or tested
+  bool over_host_network = false;       ///< TCP: the fabric takes no part, and is not accused
   bool leaves_are_switches = false;     ///< leaf_names + "-rN" are declared switches
   bool rails_are_nics =
       true;            ///< of NCCL: each GPU has one of its own; not kept, asked at the beginning

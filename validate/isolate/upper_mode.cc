@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/isolate/upper_mode.h"
 
+#include "validate/history/best_cut.h"
+
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -49,31 +51,17 @@ double robustSigma(Rates sorted) {
   return kMadToSigma * off[off.size() / 2];
 }
 
-/// Where two parts of these rates differ most from each other, by the variance between them (Otsu):
-/// the size of the lower part.
-std::size_t bestSplit(Rates sorted) {
-  double all = 0, low = 0, most = -1;
-  for (const double rate : sorted) all += std::log(rate);
-  const auto n = static_cast<double>(sorted.size());
-  std::size_t best = 1;
-  for (std::size_t k = 1; k < sorted.size(); ++k) {
-    low += std::log(sorted[k - 1]);
-    const auto count = static_cast<double>(k);
-    const double apart = low / count - (all - low) / (n - count),
-                 between = count * (n - count) * apart * apart;
-    if (between > most) most = between, best = k;
-  }
-  return best;
-}
-
 /// The place of the median of the uppermost part that is clearly apart from what lies below it; of
 /// the lowest rate, where there is none.
 std::size_t upperMedian(Rates sorted, double fewest) {
+  std::vector<double> logs;
+  for (const double rate : sorted) logs.push_back(std::log(rate));
   std::size_t begin = 0, found = 0;
   for (int split = 0; split < kMostSplits; ++split) {
     const auto rest = sorted.subspan(begin);
     if (rest.size() < 2) break;
-    const auto lower = bestSplit(rest);
+    const auto lower = history::bestCut(Rates(logs).subspan(begin), 1);
+    if (lower == 0) break;
     const auto below = rest.first(lower), above = rest.subspan(lower);
     if (static_cast<double>(above.size()) < fewest ||
         std::log(medianOf(above) / medianOf(below)) <

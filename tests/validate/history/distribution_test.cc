@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/history/distribution.h"
+#include "validate/history/best_cut.h"
 
 #include <gtest/gtest.h>
 
@@ -59,6 +60,17 @@ TEST(Distribution, equalValuesInTwoPlacesAreTwoPopulations) {
   EXPECT_FALSE(populationsOf({1, 1, 1, 1, 2, 2})) << "two are outliers";
   EXPECT_FALSE(populationsOf({}));
   EXPECT_FALSE(populationsOf(std::vector<double>(32, 1e308))) << "their sum is no number";
+}
+
+TEST(BestCut, isWhereTheMeansOfTwoPartsAreFurthestApart) {
+  const std::vector<double> values{1, 2, 2, 9, 10, 10, 11};
+  EXPECT_EQ(bestCut(values, 1), 3u);
+  EXPECT_EQ(bestCut(values, 4), 0u) << "seven have no two parts of four";
+  EXPECT_EQ(bestCut(std::vector<double>{5}, 1), 0u);
+  EXPECT_EQ(bestCut({}, 1), 0u);
+  const std::vector<double> outlier{1, 10, 10, 10, 10, 11};
+  EXPECT_EQ(bestCut(outlier, 1), 1u);
+  EXPECT_NE(bestCut(outlier, 2), 1u) << "one value is no part";
 }
 
 }  // namespace

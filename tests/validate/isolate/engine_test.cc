@@ -387,6 +387,27 @@ TEST(Isolate, twoNodesAloneCannotBeToldApart) {
   EXPECT_EQ(verdict.unclear.size(), 2u);  // not passed: nothing to compare with
 }
 
+// What was wrong: of two good nodes was said that "its tests were bad", and of one leaf that its
+// pairs are of different ones.
+TEST(Isolate, ofTwoNodesTheReasonIsThatTheyAreTwo) {
+  for (const double capacity : {1.0, 0.5}) {
+    IsolateWorld world(23);
+    world.leaves = 1, world.nodes_per_leaf = 2;
+    world.slowNode(1, capacity);
+    Isolation isolation(world.layout(), {.end_rounds = roundsOf(Proof::Good)});
+    while (const auto round = isolation.next()) {
+      EXPECT_EQ(round->what.find("different leaves"), std::string::npos);
+      isolation.learn(world.run(*round));
+    }
+    const auto verdict = isolation.verdict();
+    ASSERT_EQ(verdict.unclear.size(), 2u) << capacity;
+    for (const auto& unclear : verdict.unclear) {
+      EXPECT_NE(unclear.why.find("two nodes alone"), std::string_view::npos) << unclear.why;
+      EXPECT_EQ(unclear.why.find("bad"), std::string_view::npos) << unclear.why;
+    }
+  }
+}
+
 TEST(Isolate, aFleetBelowItsDeclaredRateHasNotPassedByComparison) {
   IsolateWorld world(22);
   world.leaves = 2, world.nodes_per_leaf = 16;

@@ -128,6 +128,37 @@ TEST_F(IsolateRunner, aFaultThatComesAndGoesIsToldWithItsCount) {
   EXPECT_NE(nic.next.find("leaf-su1-r1 port 3"), std::string::npos) << nic.next;
 }
 
+// What was wrong: tests over the host network named a leaf switch of the fabric, which none of
+// their bytes had crossed, and a dead node's RDMA driver.
+TEST_F(IsolateRunner, overTheHostNetworkTheFabricIsNotAccused) {
+  for (std::size_t i = 0; i < cluster_.nodes.size(); ++i)
+    cluster_.nodes[i].rack = i < 3 ? "r1" : "r2";  // not as the leaves are
+  const auto site = siteFromJson(siteToJson(*siteOf(cluster_, names_, agents_, {EngineKind::Tcp})));
+  ASSERT_TRUE(site) << site.error().str();
+  EXPECT_TRUE(site->over_host_network);
+  EXPECT_FALSE(site->leaves_are_switches);
+  EXPECT_EQ(site->leaf_names, (std::vector<std::string>{"r1", "r2"}));
+  EXPECT_EQ(site->layout.leaf, (std::vector<int>{0, 0, 0, 1, 1, 1, 1, 1}));
+  const std::vector<Culprit> culprits{
+      {.kind = CulpritKind::Leaf, .a = 0, .rail = 0, .reached = 0.25, .seen = {}},
+      {.kind = CulpritKind::Uplinks, .a = 1, .rail = 0, .reached = 0.5, .seen = {}},
+      {.kind = CulpritKind::Node, .a = 2, .reached = 0.25, .seen = {}},
+      {.kind = CulpritKind::Node, .a = 2, .reached = 0, .seen = {}},
+      {.kind = CulpritKind::Node, .a = 2, .reached = 0.5, .tests = 9, .bad = 3, .seen = {}},
+      {.kind = CulpritKind::Pair, .a = 2, .b = 5, .rail = 0, .reached = 0.5, .seen = {}}};
+  for (const auto& culprit : culprits) {
+    const auto told = tell(*site, culprit);
+    for (const char* part : {"leaf-su", "RDMA", "ibtracert", "rail", "fabric diff"})
+      EXPECT_EQ((told.subject + told.what + told.next).find(part), std::string::npos)
+          << part << " in: " << told.subject << ": " << told.what << "; " << told.next;
+  }
+  EXPECT_EQ(tell(*site, culprits[0]).subject, "rack r1");
+  EXPECT_NE(tell(*site, culprits[1]).subject.find("rack r2"), std::string::npos);
+  EXPECT_EQ(tell(*site, culprits[5]).subject, "n2 with n5");
+  const auto rdma = *siteOf(cluster_, names_, agents_);
+  EXPECT_EQ(tell(rdma, culprits[0]).subject, "leaf-su1-r0") << "the fabric's own tests name it";
+}
+
 TEST_F(IsolateRunner, namesTheSlowDeviceWithItsSwitchPort) {
   answerRates();
   slow_ = "n6 mlx5_10";

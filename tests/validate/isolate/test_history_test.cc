@@ -117,6 +117,10 @@ TEST(IsolateWild, aSlowLeafOfTwoIsNotGoodBecauseAllThatCrossesIsSlow) {
         EXPECT_FALSE(isCleared(verdict, host)) << trial << ' ' << host;
         EXPECT_EQ(std::ranges::count(verdict.good, host), 0) << trial << ' ' << host;
       }
+      for (const auto& culprit : verdict.culprits) {  // said: "reaches 100 %, confidence 0 %"
+        EXPECT_LT(culprit.reached, 0.4) << trial << ' ' << toString(culprit.kind);
+        EXPECT_GT(culprit.confidence, 0.9) << trial << ' ' << toString(culprit.kind);
+      }
     }
 }
 
