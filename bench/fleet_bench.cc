@@ -17,6 +17,10 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/node.h"
 
+#include <boost/asio/steady_timer.hpp>
+
+#include <algorithm>
+#include <functional>
 #include <numeric>
 
 namespace muster::bench {
@@ -46,6 +50,76 @@ double slowestNode(Store& store, const inventory::Cluster& cluster) {
   return slowest;
 }
 
+/// CPU of both sides over the wall time: how busy the cores are at the beginning, in the middle and
+/// at the end.
+class Timeline {
+ public:
+  Timeline(asio::io_context& io, std::function<double()> cpu_s)
+      : timer_(io), cpu_s_(std::move(cpu_s)) {}
+
+  void start() {
+    begin_ = std::chrono::steady_clock::now();
+    first_s_ = cpu_s_();
+    look();
+  }
+  void end() {
+    take();
+    timer_.cancel();
+  }
+
+  struct Shares {
+    double middle_percent = 0;  ///< of two cores, between a tenth and nine tenths of the CPU
+    double idle_first_s = 0, idle_last_s = 0;  ///< of one core, in the tenths before and after
+  };
+  Shares shares() const {
+    const double all = samples_.back().cpu_s, wall = samples_.back().wall_s;
+    const double from = wallAt(kTail * all), to = wallAt((1 - kTail) * all);
+    return {100 * (1 - 2 * kTail) * all / (kCores * (to - from)), kCores * from - kTail * all,
+            kCores * (wall - to) - kTail * all};
+  }
+
+ private:
+  static constexpr double kTail = 0.1, kCores = 2;
+  static constexpr std::chrono::milliseconds kEvery{100};
+  struct Sample {
+    double wall_s = 0, cpu_s = 0;
+  };
+  void take() {
+    const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin_;
+    samples_.push_back({wall.count(), cpu_s_() - first_s_});
+  }
+  void look() {
+    take();
+    timer_.expires_after(kEvery);
+    timer_.async_wait([this](const boost::system::error_code& error) {
+      if (!error) look();
+    });
+  }
+  double wallAt(double cpu_s) const {
+    return std::ranges::lower_bound(samples_, cpu_s, {}, &Sample::cpu_s)->wall_s;
+  }
+
+  asio::steady_timer timer_;
+  std::function<double()> cpu_s_;
+  std::chrono::steady_clock::time_point begin_;
+  double first_s_ = 0;
+  std::vector<Sample> samples_;
+};
+
+void recordTimeline(Report& report, const std::string& what, const Timeline& timeline) {
+  const auto shares = timeline.shares();
+  report.record({.name = what + "wall, of what the CPU of both sides allows, without the first and "
+                                "the last tenth of the CPU",
+                 .value = shares.middle_percent,
+                 .unit = "%"});
+  report.record({.name = what + "idle seconds of a core in the first tenth",
+                 .value = shares.idle_first_s,
+                 .unit = "s"});
+  report.record({.name = what + "idle seconds of a core in the last tenth",
+                 .value = shares.idle_last_s,
+                 .unit = "s"});
+}
+
 int benchFleet(Report& report) {
   const int nodes = numberFrom("MUSTER_FLEET_NODES", 500);
   const bool real = numberFrom("MUSTER_FLEET_REAL", 0) != 0;
@@ -60,7 +134,11 @@ int benchFleet(Report& report) {
   const double before = handshakeCpuSeconds(kHandshakesMeasured);
   const double cpu = secondsOf(CLOCK_PROCESS_CPUTIME_ID), fleet_cpu = fleet_processes.cpuSeconds();
   int done = 0;
+  Timeline timeline(
+      site.io, [&] { return secondsOf(CLOCK_PROCESS_CPUTIME_ID) + fleet_processes.cpuSeconds(); });
+  timeline.start();
   const double wall = fastestSeconds(1, [&] { done = runApply(engine, site, cluster); });
+  timeline.end();
   const double cpu_s = secondsOf(CLOCK_PROCESS_CPUTIME_ID) - cpu,
                fleet_s = fleet_processes.cpuSeconds() - fleet_cpu;
   const double handshake = (before + handshakeCpuSeconds(kHandshakesMeasured)) / 2;
@@ -86,6 +164,7 @@ int benchFleet(Report& report) {
                    .unit = "%",
                    .bar = kOfCpuPercent,
                    .direction = Bar::AtLeast});
+    recordTimeline(report, what, timeline);
   }
   report.record({.name = what + "controller's memory",
                  .value = peakMebibytes(),

@@ -121,7 +121,7 @@ Async<int> applyAll(Engine& engine, Site& site, const inventory::Cluster& cluste
     CO_TRY(policy, policyOf(site.store(), {}));
     CO_TRY(plan, makePlan(cluster, facts, policy, site.phases));
     if (plan.empty()) co_return done;
-    CO_TRY(report, co_await engine.apply(plan));
+    CO_TRY(report, co_await engine.apply(std::move(plan)));
     done += report.done;
     for (std::size_t i = 0; i < std::min<std::size_t>(3, report.problems.size()); ++i)
       std::cerr << report.problems[i] << "\n";

@@ -177,28 +177,50 @@ std::string inspectParams(const inventory::Cluster& cluster, const NodeName& nam
   return toJson(wire::InspectParams{cabled ? kLldpLimit : std::chrono::seconds(0)});
 }
 
+/// Of the text of a JSON object, its keys in order. Written as text: goals are asked for at each
+/// action of a node, and for every node of a plan.
 std::string expectationDigest(const inventory::Node& node, const inventory::Profile& profile) {
   const auto& expect = profile.expect;
-  nlohmann::json json{{"gpu_model", expect.gpu_model},
-                      {"serial", node.serial},
-                      {"mac", node.mac.str()},
-                      {"disk", profile.disk}};
-  const auto put = [&json](const char* key, const std::optional<int>& value) {
-    if (value) json[key] = *value;
+  std::string text = "{";
+  const auto key = [&text](std::string_view name) {
+    if (text.size() > 1) text += ',';
+    appendJsonText(text, name);
+    text += ':';
   };
-  put("gpus", expect.gpus);
-  put("nics", expect.nics);
-  put("memory_gib_min", expect.memory_gib_min);
-  put("cpus_min", expect.cpus_min);
-  if (profile.arch != Architecture::Amd64) json["arch"] = traitsOf(profile.arch).name;
-  if (profile.root) json["root_disks"] = profile.root->count;
-  for (const auto& part : expect.parts)
-    json["parts"].push_back({static_cast<int>(part.kind), part.model, part.count.value_or(-1),
-                             part.size_gib.value_or(-1), part.firmware});
-  if (!node.switch_name.empty() || !node.switch_port.empty())
-    json["cable"] = {node.switch_name, node.switch_port};
-  if (node.links && !node.links->ports.empty()) json["cables"] = str(node.links->ports);
-  return io::sha256Hex(jsonText(json)).substr(0, 16);
+  const auto word = [&](std::string_view name, std::string_view value) {
+    key(name);
+    appendJsonText(text, value);
+  };
+  const auto number = [&](std::string_view name, std::optional<int> value) {
+    if (!value) return;
+    key(name);
+    text += std::to_string(*value);
+  };
+  if (profile.arch != Architecture::Amd64) word("arch", traitsOf(profile.arch).name);
+  if (!node.switch_name.empty() || !node.switch_port.empty()) {
+    key("cable");
+    text += jsonText(nlohmann::json::array({node.switch_name, node.switch_port}));
+  }
+  if (node.links && !node.links->ports.empty()) word("cables", str(node.links->ports));
+  number("cpus_min", expect.cpus_min);
+  word("disk", profile.disk);
+  word("gpu_model", expect.gpu_model);
+  number("gpus", expect.gpus);
+  word("mac", node.mac.str());
+  number("memory_gib_min", expect.memory_gib_min);
+  number("nics", expect.nics);
+  if (!expect.parts.empty()) {
+    auto parts = nlohmann::json::array();
+    for (const auto& part : expect.parts)
+      parts.push_back({static_cast<int>(part.kind), part.model, part.count.value_or(-1),
+                       part.size_gib.value_or(-1), part.firmware});
+    key("parts");
+    text += jsonText(parts);
+  }
+  if (profile.root) number("root_disks", static_cast<int>(profile.root->count));
+  word("serial", node.serial);
+  text += '}';
+  return io::sha256Hex(text).substr(0, 16);
 }
 
 Inspection inspect(const inventory::Node& node, const inventory::Profile& profile,

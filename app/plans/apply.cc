@@ -67,9 +67,11 @@ Result<Outcome> converge(Session& session, const std::string& nodes) {
     if (!approved) return Outcome::Declined;
     session.progress.onSlowness(slownessOf(controller.clock()));
     TRY(open, session.store().openIntents());
-    if (plan.empty() && open.empty()) return Outcome::Done;
-    TRY(report, controller.run(controller.apply(plan)));  // an empty plan still closes open intents
-    const bool is_done = plan.empty() && outcomeOf(report) == Outcome::Done;
+    const bool is_empty = plan.empty();
+    if (is_empty && open.empty()) return Outcome::Done;
+    // An empty plan still closes open intents; a fleet's is there once.
+    TRY(report, controller.run(controller.apply(std::move(plan))));
+    const bool is_done = is_empty && outcomeOf(report) == Outcome::Done;
     if (!is_done) session.progress.onReport(report);
     if (is_done) return Outcome::Done;
     if (!report.ok()) return outcomeOf(report);

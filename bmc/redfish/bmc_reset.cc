@@ -110,13 +110,15 @@ Async<void> BmcReset::stabilize() {
 /// "": system, manager and, where they are asked for, network adapters are read, and none is still
 /// starting. Errors: Denied
 Async<std::string> BmcReset::whatIsNotBack(bool adapters_too) {
+  const bool finds = !resources_.knownUris();  // by reading system and manager
   auto at = co_await resources_.uris();
   if (!at && at.error().code() == ErrorCode::Denied) co_return fail(std::move(at.error()));
   if (!at) co_return at.error().str();
-  const auto system = co_await resources_.readSystem();
+  const auto system = finds ? co_await resources_.cachedSystem() : co_await resources_.readSystem();
   if (!system) co_return system.error().str();
-  if (const auto manager = co_await resources_.session().get(at->manager); !manager)
-    co_return manager.error().str();
+  if (!finds)
+    if (const auto manager = co_await resources_.session().get(at->manager); !manager)
+      co_return manager.error().str();
   if (!adapters_too || powerStateOf((*system)->body) == PowerState::Off) co_return std::string();
   const auto devices = co_await inventory_.lateAdapters();
   if (!devices) co_return devices.error().str();

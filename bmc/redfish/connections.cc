@@ -28,7 +28,7 @@ Async<RedfishReply> RedfishConnections::exchange(RedfishCall call, std::string t
   withheld_.addToken(token);
   const auto url = urlOfLink(base_url_, call.path);
   if (!url) co_return fail(withheld_.without(url.error()));  // it shows the link
-  if (call.method != "GET") ++writes_;
+  if (call.method != "GET" && !call.of_login) ++writes_;
   io::HttpRequest request{.method = call.method,
                           .url = *url,
                           .headers = call.headers,

@@ -28,6 +28,7 @@ struct RedfishCall {
   bool repeatable = true;  ///< may be sent again after a lost connection
   bool wait_busy = true;   ///< wait and repeat on 429 and 503
   bool upload = false;     ///< a connection of its own, and a permit among the uploads
+  bool of_login = false;   ///< begins or ends a session, and changes nothing of the machine
 };
 
 class RedfishConnections {

@@ -12,6 +12,8 @@ constexpr std::size_t kMaxInventory = 1024;
 constexpr std::size_t kMaxVersionBytes =
     1024;  ///< kept, shown and matched; declared ones are shorter
 static_assert(kMaxVersionBytes > muster::inventory::kMaxComparedBytes);  // a cut one is none
+constexpr std::chrono::milliseconds kInventoryHolds{
+    250};  ///< after its answer; whoever waits for a version looks at longer intervals
 constexpr std::string_view kInstalled = "Installed-", kPrevious = "Previous-";
 
 /// What an iDRAC's id names: "Installed-0-1.4.0__BIOS.Setup.1-1".
@@ -62,6 +64,29 @@ std::string versionAt(const Json& json) {
 }
 
 Async<FirmwareInventory::Contents> FirmwareInventory::read() {
+  read_.reset();
+  const auto mine = ++reads_sent_;
+  CO_TRY_OK(co_await resources_.uris());
+  const auto writes = resources_.session().writes();
+  const auto generation = resources_.generation();
+  CO_TRY(seen, co_await contents());
+  const bool all_read = std::ranges::all_of(
+      seen.items, [](const FirmwareItem& item) { return item.unreadable.empty(); });
+  if (all_read && mine == reads_sent_ && writes == resources_.session().writes() &&
+      generation == resources_.generation())
+    read_ = Read{seen, resources_.clock().steady(), writes, generation};
+  co_return seen;
+}
+
+Async<FirmwareInventory::Contents> FirmwareInventory::cached() {
+  if (read_ && read_->writes == resources_.session().writes() &&
+      read_->generation == resources_.generation() &&
+      resources_.clock().steady() - read_->at <= kInventoryHolds)
+    co_return read_->contents;
+  co_return co_await read();
+}
+
+Async<FirmwareInventory::Contents> FirmwareInventory::contents() {
   CO_TRY(at, co_await resources_.uris());
   const auto* known = collection_.get(resources_);
   std::string collection = known ? *known : std::string();

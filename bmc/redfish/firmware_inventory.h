@@ -29,11 +29,30 @@ class FirmwareInventory {
     std::map<std::string, Member>
         previous;  ///< by name, where the inventory lists images that ran before
   };
+  /// A read, remembered until the session writes something.
   Async<Contents> read();
+  /// The last such read right after its answer, where nothing was unreadable; else a new one. What
+  /// asks at intervals sees changes: they are longer.
+  Async<Contents> cached();
+  /// No read that was sent until now counts any more.
+  void forgetRead() {
+    read_.reset();
+    ++reads_sent_;
+  }
 
  private:
+  Async<Contents> contents();
+
   RedfishResources& resources_;
   UntilForgotten<std::string> collection_;
+  struct Read {
+    Contents contents;
+    std::chrono::steady_clock::time_point at;  ///< of its answer
+    std::uint64_t writes = 0;                  ///< of the session until then
+    std::uint64_t generation = 0;
+  };
+  std::optional<Read> read_;
+  std::uint64_t reads_sent_ = 0;
 };
 
 }  // namespace muster::bmc

@@ -128,7 +128,7 @@ Async<std::vector<ReportedIdentity>> RedfishInventory::reported(Json system) {
   co_return out;
 }
 
-/// As old as kSystemCacheTtl at most, while nothing was written since.
+/// As old as kReadHolds at most, while nothing was written since.
 Async<SystemInfo> RedfishInventory::system() {
   CO_TRY(reply, co_await resources_.cachedSystem());
   const Json& json = reply->body;
@@ -160,8 +160,9 @@ Async<SystemInfo> RedfishInventory::system() {
   co_return info;
 }
 
+/// Hardly older than its answer, while nothing was written and no task looked at since.
 Async<std::vector<FirmwareItem>> RedfishInventory::firmware() {
-  CO_TRY(inventory, co_await firmware_.read());
+  CO_TRY(inventory, co_await firmware_.cached());
   co_return std::move(inventory.items);
 }
 

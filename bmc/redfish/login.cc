@@ -33,12 +33,20 @@ Async<void> RedfishLogin::renew(std::string stale) {
     } else if (!may) {
       continue;
     }
+    const bool remembered = !path && !sessions_.empty();
     if (!path) {
       CO_TRY(found, co_await sessionsPath());
       path = std::move(found);
     }
-    CO_TRY(taken, co_await tryPassword(*path, candidate));
-    if (taken) co_return Result<void>();
+    auto taken = co_await tryPassword(*path, candidate);
+    if (!taken) sessions_.clear();  // they may be elsewhere now
+    if (!taken && remembered && taken.error().code() == ErrorCode::NotFound) {
+      CO_TRY(found, co_await sessionsPath());
+      path = std::move(found);
+      taken = co_await tryPassword(*path, candidate);
+    }
+    if (!taken) co_return fail(std::move(taken.error()));
+    if (*taken) co_return Result<void>();
   }
   co_return fail(memory_.refused(address_, account_.username));
 }
@@ -66,8 +74,11 @@ Async<bool> RedfishLogin::tryPassword(std::string path, Candidate candidate) {
   Json account = Json::object();
   account["UserName"] = account_.username;
   account["Password"] = password.reveal();
-  const RedfishCall request{
-      .method = "POST", .path = path, .body = jsonText(account), .repeatable = false};
+  const RedfishCall request{.method = "POST",
+                            .path = path,
+                            .body = jsonText(account),
+                            .repeatable = false,
+                            .of_login = true};
   for (int waits = 0, resets = 0;; ++waits) {
     auto answer = co_await connections_.exchange(request, std::string());
     if (!answer && answer.error().code() == ErrorCode::Unavailable && resets++ < kMaxLoginResets) {
@@ -137,12 +148,15 @@ Result<void> RedfishLogin::keepToken(const RedfishReply& reply, const std::strin
   return {};
 }
 
+/// Read once: sessions stay where they are, also over restarts of the BMC.
 Async<std::string> RedfishLogin::sessionsPath() {
+  if (!sessions_.empty()) co_return sessions_;
   CO_TRY(root,
          co_await connections_.exchange({.method = "GET", .path = "/redfish/v1/"}, std::string()));
   if (!root.ok() && root.status != 401)
     co_return fail(errorOf(root, "reading the service root of " + address_));
   if (root.ok()) CO_TRY_OK(expectResource(root, "/redfish/v1/"));
+  if (root.ok()) sessions_ = sessionsOf(root.body);
   co_return sessionsOf(root.body);
 }
 
@@ -168,7 +182,8 @@ Async<void> RedfishLogin::closeSession(std::string path, std::string token) {
                       .path = std::move(path),
                       .timeout = kLogoutLimit,
                       .repeatable = false,
-                      .wait_busy = false};
+                      .wait_busy = false,
+                      .of_login = true};
   CO_TRY_OK(co_await connections_.exchange(std::move(request), std::move(token)));
   co_return Result<void>();
 }

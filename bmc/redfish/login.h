@@ -70,6 +70,7 @@ class RedfishLogin {
   RedfishConnections& connections_;
   AsyncSemaphore one_at_a_time_{1};
   std::string token_, session_path_;
+  std::string sessions_;  ///< where they are made; "": the service root is to be asked
   bool uses_next_ = false;
 };
 

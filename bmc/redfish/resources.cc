@@ -21,8 +21,7 @@ constexpr int kMaxPages = 64;
 constexpr std::size_t kMaxCollectionBytes = 64u
                                             << 20;  ///< a log of some thousand entries has a few
 constexpr std::string_view kExpand =
-    "?$expand=.($levels=1)";             ///< DSP0266: subordinate resources, not those in Links
-constexpr auto kSystemCacheTtl = 500ms;  ///< answers of BMCs are on their way for 100–500 ms
+    "?$expand=.($levels=1)";  ///< DSP0266: subordinate resources, not those in Links
 
 /// How much a system looks like the host: it can be reset, it boots, it is physical.
 /// HGX_Baseboard_0 has neither actions nor boot.
@@ -95,7 +94,8 @@ Async<Members> RedfishResources::members(std::string collection, std::size_t lim
       auto member = co_await session_->get(uri, timeout, busy);
       if (member) {
         CO_TRY_OK(fits(*member));
-        out.found.push_back({uri, std::move(member->body)});
+        auto etag = member->etag();
+        out.found.push_back({uri, std::move(member->body), std::move(etag)});
       } else if (member.error().code() == ErrorCode::Denied) {
         co_return fail(std::move(member.error()));
       } else if (member.error().code() != ErrorCode::NotFound) {  // else: gone since it was listed
@@ -200,6 +200,20 @@ Async<Member> RedfishResources::pickSystem(std::string collection) {
   co_return std::move(*best);
 }
 
+/// What was read to choose it is a read of it.
+Async<Member> RedfishResources::findSystem(std::string collection) {
+  const auto now = clock_.steady();
+  const auto writes = session_->writes();
+  const auto mine = ++reads_sent_;
+  CO_TRY(system, co_await pickSystem(std::move(collection)));
+  if (mine == reads_sent_ && writes == session_->writes()) {
+    RedfishReply reply{200, {}, system.json};
+    if (!system.etag.empty()) reply.headers["ETag"] = system.etag;
+    read_ = SystemRead{std::make_shared<const RedfishReply>(std::move(reply)), now, writes};
+  }
+  co_return system;
+}
+
 Async<Member> RedfishResources::pickManager(std::string collection, Member system) {
   CO_TRY(listed, co_await members(collection, kMaxManagers));
   auto& managers = listed.found;
@@ -253,7 +267,7 @@ Async<ResourceUris> RedfishResources::uris() {
   found.update_service = place("UpdateService", "/redfish/v1/UpdateService");
   found.tasks = place("Tasks", "/redfish/v1/TaskService");
   found.chassis = place("Chassis", "/redfish/v1/Chassis");
-  CO_TRY(system, co_await pickSystem(place("Systems", "/redfish/v1/Systems")));
+  CO_TRY(system, co_await findSystem(place("Systems", "/redfish/v1/Systems")));
   CO_TRY(manager, co_await pickManager(place("Managers", "/redfish/v1/Managers"), system));
   found.system = system.uri;
   found.manager = manager.uri;
@@ -317,8 +331,8 @@ Async<SystemSnapshot> RedfishResources::readSystem() {
 }
 
 Async<SystemSnapshot> RedfishResources::cachedSystem() {
-  if (read_ && read_->writes == session_->writes() &&
-      clock_.steady() - read_->at <= kSystemCacheTtl)
+  CO_TRY_OK(co_await uris());
+  if (read_ && read_->writes == session_->writes() && clock_.steady() - read_->at <= kReadHolds)
     co_return read_->reply;
   co_return co_await readSystem();
 }

@@ -30,6 +30,7 @@ struct ResourceUris {
 struct Member {
   std::string uri;
   Json json;
+  std::string etag = {};  ///< of an answer of its own; "": it came with its collection
 };
 /// Of a collection. A baseboard answers 503 while the host is off: the other members still count.
 struct Members {
@@ -49,6 +50,10 @@ PowerState powerStateOf(const Json& system);
 
 /// "/redfish/v1/Chassis/1/" → "1".
 std::string lastSegment(const std::string& uri);
+
+/// So long a read stands for another one where nothing was written since: answers of BMCs are on
+/// their way for 100–500 ms.
+inline constexpr std::chrono::milliseconds kReadHolds{500};
 
 class RedfishResources {
  public:
@@ -96,11 +101,12 @@ class RedfishResources {
   /// A read of the system, remembered until the session writes something.
   Async<SystemSnapshot> readSystem();
   /// The last such read while it is hardly older than an answer is on its way; else a new one. Not
-  /// for waiting: that must see changes.
+  /// for waiting: that must see changes. What uris() read to find the system is such a read too.
   Async<SystemSnapshot> cachedSystem();
 
  private:
   Async<Member> pickSystem(std::string collection);
+  Async<Member> findSystem(std::string collection);
   Async<Member> pickManager(std::string collection, Member system);
   Async<BmcIdentity> dialectOf(Json root, Member system, Member manager);
 

@@ -5,6 +5,8 @@
 #include "bmc/redfish/answers.h"
 #include "bmc/redfish/basic_authentication.h"
 
+#include <algorithm>
+
 namespace muster::bmc {
 
 using namespace std::chrono_literals;
@@ -12,6 +14,16 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto kPeekLimit = 10s;
+constexpr auto kTokenHolds = 5s;  ///< after an answer; SessionTimeout is 30 s at least (DSP0266)
+
+/// Read without a login, by the standard or by some services: such an answer shows no login.
+bool isOpenToAll(std::string_view path) {
+  constexpr std::string_view kOpen[] = {"/Registries", "/JsonSchemas", "$metadata", "/odata"};
+  if (path == "/redfish/v1/" || path == "/redfish/v1" || !path.starts_with("/redfish/v1/"))
+    return true;
+  return std::ranges::any_of(
+      kOpen, [path](std::string_view each) { return path.find(each) != path.npos; });
+}
 
 /// Without a slash at its end.
 RedfishSession::Options trimmed(RedfishSession::Options options) {
@@ -148,8 +160,9 @@ Async<RedfishReply> RedfishSession::upload(std::string path, MultipartBody body,
   request.image = std::move(body.image);
   request.body_end = std::move(body.end);
   // An expired session must show before the upload, not by it.
-  CO_TRY_OK(co_await get(isBasic(login_.token()) ? "/redfish/v1/UpdateService"
-                                                 : "/redfish/v1/SessionService"));
+  if (!isTokenProven())
+    CO_TRY_OK(co_await get(isBasic(login_.token()) ? "/redfish/v1/UpdateService"
+                                                   : "/redfish/v1/SessionService"));
   co_return co_await connections_.exchange(std::move(request), login_.token());
 }
 
@@ -169,6 +182,11 @@ Async<void> RedfishSession::stream(std::string path, std::string last_event_id,
                              std::move(sink));
 }
 
+bool RedfishSession::isTokenProven() const {
+  return !proof_.token.empty() && proof_.token == login_.token() &&
+         clock_.steady() - proof_.at <= kTokenHolds;
+}
+
 Async<RedfishReply> RedfishSession::call(RedfishCall call) {
   for (int waits = 0;; ++waits) {
     CO_TRY(reply, co_await authorized(call));
@@ -184,6 +202,7 @@ Async<RedfishReply> RedfishSession::authorized(RedfishCall call) {
     }
     const std::string used = login_.token();
     CO_TRY(reply, co_await connections_.exchange(call, used));
+    if (reply.ok() && !isOpenToAll(call.path)) proof_ = {used, clock_.steady()};
     if (reply.status != 401 || !first) co_return std::move(reply);
     auto again = login_.renew(used);  // the session expired, or the BMC restarted
     CO_TRY_OK(co_await std::move(again));

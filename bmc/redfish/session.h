@@ -104,6 +104,8 @@ class RedfishSession {
   static constexpr std::chrono::milliseconds kRequestTimeout = kRedfishTimeout;
 
  private:
+  /// Whether an answer has just shown that the token holds.
+  bool isTokenProven() const;
   /// With a login, as often as "later" is waited for.
   Async<RedfishReply> call(RedfishCall call);
   Async<RedfishReply> authorized(RedfishCall call);
@@ -115,6 +117,11 @@ class RedfishSession {
   ConnectionTrust trust_;
   RedfishConnections connections_;
   RedfishLogin login_;
+  struct Proof {
+    std::string token;
+    std::chrono::steady_clock::time_point at;
+  };
+  Proof proof_;  ///< of the last answer that is given only to who has logged in
 };
 
 }  // namespace muster::bmc

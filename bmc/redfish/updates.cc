@@ -22,7 +22,14 @@ ImageServices RedfishUpdates::imageServices() {
 
 // ---- tasks, and what vendors have instead
 
+/// What an earlier read of the inventory shows says nothing of what the task has done since.
 Async<TaskStatus> RedfishUpdates::task(std::string uri) {
+  auto status = co_await followed(std::move(uri));
+  inventory_.forgetRead();
+  co_return status;
+}
+
+Async<TaskStatus> RedfishUpdates::followed(std::string uri) {
   CO_TRY_OK(co_await chooseStrategies());
   for (const auto& strategy : strategies_) {
     if (!strategy->follows(uri)) continue;
@@ -64,7 +71,7 @@ Async<bool> RedfishUpdates::sharesPackage(std::string component, std::string oth
 
 Async<Json> RedfishUpdates::updateParameters(std::string component) {
   CO_TRY(at, co_await resources_.uris());
-  CO_TRY(inventory, co_await inventory_.read());
+  CO_TRY(inventory, co_await inventory_.cached());
   auto it = inventory.uri_by_name.find(component);
   if (it == inventory.uri_by_name.end()) {
     for (const auto& item : inventory.items) {

@@ -40,6 +40,7 @@ class RedfishUpdates final : public Updates {
  private:
   /// Chosen when they are first needed: what one has begun it also ends.
   Async<void> chooseStrategies();
+  Async<TaskStatus> followed(std::string uri);
   ImageServices imageServices();
   Async<Json> updateParameters(std::string component);
   Async<void> refuseWhileUpdating();

@@ -14,6 +14,7 @@
 #include "lifecycle/model/pool_hold.h"
 
 #include <algorithm>
+#include <ranges>
 
 namespace muster::lifecycle {
 namespace {
@@ -141,11 +142,11 @@ Task<std::optional<std::string>> ActionRun::guard() {
 }
 
 /// Asks the pool again: between the plan and this moment a person, or the node's own start, may
-/// have put it back to work.
+/// have put it back to work. A facet has one phase, and the pool's is the last in a site's order.
 Task<std::optional<std::string>> ActionRun::guardPool() {
   const Subject subject = action_.facet.subject;
   const FacetName facet{std::string(kPoolFacet)}, hold{std::string(kPoolHoldFacet)};
-  for (Phase* phase : services_.phases) {
+  for (Phase* phase : services_.phases | std::views::reverse) {
     const auto goals = phase->goals(services_.cluster, subject, facts_);
     if (std::none_of(goals.begin(), goals.end(),
                      [&facet](const Goal& goal) { return goal.facet.facet == facet; }))
@@ -158,6 +159,7 @@ Task<std::optional<std::string>> ActionRun::guardPool() {
       if (fact.subject == subject && (fact.facet == facet || fact.facet == hold) &&
           !fact.value.empty())
         facts_.put(std::move(fact));
+    break;
   }
   if (const auto held = bindingHoldOf(facts_, subject)) co_return poolHoldText(subject, *held);
   if (mayTakeJobs(facts_.value(subject, facet)))

@@ -7,6 +7,8 @@ namespace muster::lifecycle {
 
 namespace {
 
+constexpr std::size_t kSample = 64;  ///< subjects, by which the number of all goals is foreseen
+
 void fillDurations(Goal& goal) {
   const auto* row = findFacetRow(goal.facet.facet);
   if (row && goal.expected.count() <= 0) goal.expected = row->expected;
@@ -121,7 +123,10 @@ Result<void> GoalCollector::collect(const std::vector<Index>& ranks) {
   TRY(of_cluster, goalsOf(0));
   for (const auto& listed : of_cluster) cluster_goals_.insert(listed.goal.facet.facet);
   TRY_OK(keep(0, std::move(of_cluster)));
-  for (Index rank : ranks) {
+  for (std::size_t n = 0; n < ranks.size(); ++n) {
+    const Index rank = ranks[n];
+    // A fleet of which nothing is known has a million, which are not moved as their number grows.
+    if (n == kSample) graph_.vertices.reserve(graph_.vertices.size() * ranks.size() / kSample);
     if (rank == 0 || !inputs_.isSelected(inputs_.roster[rank])) continue;
     TRY(goals, goalsOf(rank));
     if (!isQuiet(rank, goals)) TRY_OK(keep(rank, std::move(goals)));

@@ -92,10 +92,10 @@ Result<void> GoalGraph::linkAndOrder() {
     sortUnique(needs[i]);
   }
   putInterruptedFirst(needs);
-  for (Index i = 0; i < vertices.size(); ++i) vertices[i].needs = needs[i];
   std::vector<std::uint64_t> key(vertices.size());
   std::iota(key.begin(), key.end(), std::uint64_t{0});
   order = topologicalOrder(needs, key);
+  for (Index i = 0; i < vertices.size(); ++i) vertices[i].needs = std::move(needs[i]);
   if (order.size() != vertices.size()) return fail(cycleError());
   std::vector<Index> position(vertices.size());
   for (Index at = 0; at < order.size(); ++at) position[order[at]] = at;

@@ -29,6 +29,10 @@ Action PlanEmitter::actionOf(const Vertex& vertex) const {
   return action;
 }
 
+std::string PlanEmitter::drainIdOf(const SubjectState& state) const {
+  return GoalGraph::idOf(graph_.vertices[state.pool]) + std::string(kDrainSuffix);
+}
+
 Action PlanEmitter::drainOf(const SubjectState& state) const {
   std::string because;
   for (Index i : state.vertices)
@@ -38,7 +42,7 @@ Action PlanEmitter::drainOf(const SubjectState& state) const {
                              toString(graph_.vertices[i].goal.disruption));
   const auto& join = graph_.vertices[state.pool];
   Action action;
-  action.id = GoalGraph::idOf(join) + std::string(kDrainSuffix);
+  action.id = drainIdOf(state);
   action.facet = join.goal.facet;
   action.phase = std::string(join.phase->name());
   action.from = join.fact ? join.fact->value : std::string(kPoolIn);
@@ -72,63 +76,82 @@ std::vector<std::vector<Index>> PlanEmitter::actionNeeds(const std::vector<Index
   return needs;
 }
 
+/// The slots' actions in this order, and each with the names of those that it needs.
+std::vector<Action> PlanEmitter::actionsOf(const std::vector<Slot>& slots,
+                                           const std::vector<std::vector<Index>>& needs,
+                                           const std::vector<Index>& order) const {
+  const auto idOf = [this](const Slot& slot) {
+    return slot.is_drain ? drainIdOf(graph_.subjects[slot.of])
+                         : GoalGraph::idOf(graph_.vertices[slot.of]);
+  };
+  std::vector<Action> actions;
+  actions.reserve(order.size());  // a fleet's plan has millions: they are there once
+  for (Index at : order) {
+    const auto& slot = slots[at];
+    auto& action = actions.emplace_back(slot.is_drain ? drainOf(graph_.subjects[slot.of])
+                                                      : actionOf(graph_.vertices[slot.of]));
+    action.needs.reserve(needs[at].size());
+    for (Index need : needs[at]) action.needs.push_back(idOf(slots[need]));
+    std::ranges::sort(action.needs);
+  }
+  return actions;
+}
+
 Result<Plan> PlanEmitter::emit() const {
   std::vector<Index> slot_of(graph_.vertices.size(), kNone),
       drain_slot(graph_.subjects.size(), kNone);
   std::vector<std::uint64_t> key;
-  std::vector<Action> actions;
-  actions.reserve(graph_.vertices.size());
+  std::vector<Slot> slots;
+  slots.reserve(graph_.vertices.size());
   key.reserve(graph_.vertices.size());
   // Keys are stretched by the subject's rank, so that a drain sorts just before every other action
   // of its node.
   for (Index s = 0; s < graph_.subjects.size(); ++s) {
     if (!graph_.subjects[s].drain) continue;
-    drain_slot[s] = static_cast<Index>(actions.size());
+    drain_slot[s] = static_cast<Index>(slots.size());
     Index first = kNone;
     for (Index i : graph_.subjects[s].vertices) first = std::min(first, i);
     key.push_back(first + s);
-    actions.push_back(drainOf(graph_.subjects[s]));
+    slots.push_back({s, true});
   }
   for (Index i : graph_.order) {
     if (!graph_.vertices[i].acts) continue;
-    slot_of[i] = static_cast<Index>(actions.size());
+    slot_of[i] = static_cast<Index>(slots.size());
     key.push_back(i + graph_.vertices[i].subject + 1);
-    actions.push_back(actionOf(graph_.vertices[i]));
+    slots.push_back({i, false});
   }
-  const auto needs = actionNeeds(slot_of, drain_slot, static_cast<Index>(actions.size()));
+  const auto needs = actionNeeds(slot_of, drain_slot, static_cast<Index>(slots.size()));
+  const auto order = topologicalOrder(needs, key);
+  if (order.size() != slots.size())
+    return fail(ErrorCode::Internal,
+                "drains and joins made a circle of actions; this is a defect in muster");
   Plan plan;
   plan.inventory_digest = inputs_.cluster.digest;
   plan.policy = inputs_.policy;
   for (const auto& state : graph_.subjects) recordFacts(state, plan.facts_used);
   plan.facts_digest = digestOf(plan.facts_used);
-  const auto order = topologicalOrder(needs, key);
-  if (order.size() != actions.size())
-    return fail(ErrorCode::Internal,
-                "drains and joins made a circle of actions; this is a defect in muster");
-  for (Index slot = 0; slot < actions.size(); ++slot) {
-    auto& names = actions[slot].needs;
-    names.reserve(needs[slot].size());
-    for (Index need : needs[slot]) names.push_back(actions[need].id);
-    std::ranges::sort(names);
-  }
-  plan.actions.reserve(actions.size());  // a fleet's plan has millions: they are there once
-  for (Index slot : order) plan.actions.push_back(std::move(actions[slot]));
+  plan.actions = actionsOf(slots, needs, order);
   return plan;
 }
 
+/// Almost always behind all that are there: subjects come by rank, and their facets are sorted
+/// here.
 void PlanEmitter::recordFacts(const SubjectState& state,
                               std::map<FacetRef, std::string>& used) const {
-  bool acts = false;
+  static const std::string kUnknown;
+  std::vector<std::pair<const FacetRef*, const std::string*>> seen;
+  const auto see = [&seen](const Vertex& vertex) {
+    seen.emplace_back(&vertex.goal.facet, vertex.fact ? &vertex.fact->value : &kUnknown);
+  };
   for (Index i : state.vertices) {
     const auto& vertex = graph_.vertices[i];
     if (!vertex.acts) continue;
-    acts = true;
-    used.emplace(vertex.goal.facet, vertex.fact ? vertex.fact->value : "");
-    for (Index need : vertex.needs)
-      used.emplace(graph_.vertices[need].goal.facet,
-                   graph_.vertices[need].fact ? graph_.vertices[need].fact->value : "");
+    see(vertex);
+    for (Index need : vertex.needs) see(graph_.vertices[need]);
   }
-  if (!acts) return;
+  if (seen.empty()) return;
+  std::ranges::sort(seen, [](const auto& a, const auto& b) { return *a.first < *b.first; });
+  for (const auto& [facet, value] : seen) used.try_emplace(used.end(), *facet, *value);
   for (const auto& fact : inputs_.facts.view(state.subject))
     if (!isUnreadFacet(fact.facet))
       used.insert_or_assign(FacetRef{fact.subject, fact.facet}, fact.value);

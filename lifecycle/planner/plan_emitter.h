@@ -17,10 +17,19 @@ class PlanEmitter {
   void recordFacts(const SubjectState& state, std::map<FacetRef, std::string>& used) const;
 
  private:
+  /// An action to be.
+  struct Slot {
+    Index of = kNone;  ///< a vertex, or the subject that is drained
+    bool is_drain = false;
+  };
+  std::vector<Action> actionsOf(const std::vector<Slot>& slots,
+                                const std::vector<std::vector<Index>>& needs,
+                                const std::vector<Index>& order) const;
   std::vector<std::vector<Index>> actionNeeds(const std::vector<Index>& slot_of,
                                               const std::vector<Index>& drain_slot,
                                               Index slots) const;
   Action actionOf(const Vertex& vertex) const;
+  std::string drainIdOf(const SubjectState& state) const;
   Action drainOf(const SubjectState& state) const;
 
   const PlanInputs& inputs_;

@@ -28,7 +28,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <thread>
+#include <tuple>
 
 namespace muster::provision {
 
@@ -58,6 +61,27 @@ const char* contentType(std::string_view file) {
   if (file == "index.json") return "application/json";
   return file == "pack" || file == kLiveKernel || file == kLiveModules ? "application/octet-stream"
                                                                        : nullptr;
+}
+
+/// Each part by its place, so that a new one does not compile here.
+bool isSame(const inventory::ImageBuild& a, const inventory::ImageBuild& b) {
+  const auto& [suite, packages, mirror, release, archives, modules, selinux] = a;
+  return std::tie(suite, packages, mirror, release, archives, modules, selinux) ==
+         std::tie(b.suite, b.packages, b.mirror, b.release, b.archives, b.modules, b.selinux);
+}
+
+bool isSame(const inventory::ImageImport& a, const inventory::ImageImport& b) {
+  const auto& [path, sha256] = a;
+  return path == b.path && sha256 == b.sha256;
+}
+
+bool isSame(const inventory::Image& a, const inventory::Image& b) {
+  const auto& [name, source, authorized_keys, kind, arch] = a;
+  if (source.index() != b.source.index() || std::tie(name, authorized_keys, kind, arch) !=
+                                                std::tie(b.name, b.authorized_keys, b.kind, b.arch))
+    return false;
+  return std::visit([&b]<class T>(const T& of) { return isSame(of, std::get<T>(b.source)); },
+                    source);
 }
 
 class CachedImageStore final : public ImageStore {
@@ -167,8 +191,12 @@ class CachedImageStore final : public ImageStore {
         file, [&say, &what] { say("somebody else builds " + what + "; waiting for it"); });
   }
 
+  /// Asked for with every node of a plan: the key is made anew only when the declaration changes.
   fs::path entryOf(const inventory::Image& image) const {
-    return options_.cache / "images" / imageKey(image);
+    const std::lock_guard lock(keys_mutex_);
+    auto& known = keys_[image.name];
+    if (known.key.empty() || !isSame(known.of, image)) known = {image, imageKey(image)};
+    return options_.cache / "images" / known.key;
   }
 
   /// While this process lives, its RAM OS is not cleared away under the machines that start from
@@ -293,6 +321,12 @@ class CachedImageStore final : public ImageStore {
   std::map<Architecture, std::shared_ptr<RamOsCache>> ramos_;  ///< shared with workers
   mutable ServedImages served_;                ///< only touched by handlers, on the control thread
   mutable std::map<fs::path, RamOsUse> used_;  ///< by folder; likewise
+  struct KnownKey {
+    inventory::Image of;
+    std::string key;
+  };
+  mutable std::mutex keys_mutex_;
+  mutable std::map<std::string, KnownKey> keys_;  ///< by the image's name
 };
 
 std::vector<std::string> sortedOnce(std::vector<std::string> words) {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/inspection.h"
 
+#include "base/io/crypto.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/hardware.h"
 #include "inventory/model/profile.h"
 #include "tests/provision/clusters.h"
 
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 
 namespace muster::provision {
 namespace {
@@ -112,6 +115,39 @@ TEST_F(InspectionTest, anotherProcessorIsFound) {
   profile.arch = Architecture::Arm64;
   EXPECT_THAT(mismatches(), ElementsAre());
   EXPECT_NE(expectationDigest(node, profile), before) << "it is looked at again";
+}
+
+/// What the digest is of, written as an object: digests that sites have stored must stay as they
+/// are.
+std::string digestOfObject(const nlohmann::json& object) {
+  return io::sha256Hex(object.dump()).substr(0, 16);
+}
+
+TEST_F(InspectionTest, theDigestOfWhatIsExpectedIsOfAJsonObject) {
+  nlohmann::json object = {{"cpus_min", 96}, {"disk", profile.disk},  {"gpu_model", "H100"},
+                           {"gpus", 8},      {"mac", node.mac.str()}, {"memory_gib_min", 1024},
+                           {"nics", 1},      {"serial", node.serial}};
+  EXPECT_EQ(expectationDigest(node, profile), digestOfObject(object));
+
+  profile.expect = {};
+  for (const char* key : {"cpus_min", "gpus", "memory_gib_min", "nics"}) object.erase(key);
+  object["gpu_model"] = "";
+  EXPECT_EQ(expectationDigest(node, profile), digestOfObject(object));
+
+  node.serial = "S \"1\" \\ ü";
+  node.switch_name = "leaf";
+  profile.disk = "nvme*";
+  profile.arch = Architecture::Arm64;
+  profile.expect.parts.push_back({});
+  profile.expect.parts.back().model = "ConnectX-7";
+  profile.expect.parts.back().count = 8;
+  object["serial"] = node.serial;
+  object["cable"] = {"leaf", ""};
+  object["disk"] = "nvme*";
+  object["arch"] = "arm64";
+  object["parts"] = nlohmann::json::array({nlohmann::json::array(
+      {static_cast<int>(profile.expect.parts.back().kind), "ConnectX-7", 8, -1, ""})});
+  EXPECT_EQ(expectationDigest(node, profile), digestOfObject(object));
 }
 
 TEST_F(InspectionTest, severalDisksNeedARule) {

@@ -144,6 +144,27 @@ TEST_F(ImageStoreTest, keyFollowsTheInputsAndNothingElse) {
   EXPECT_NE(imageKey(image), imported);
 }
 
+/// The key of a declaration is remembered with it.
+TEST_F(ImageStoreTest, aDeclarationThatChangesIsAnotherImageAtOnce) {
+  const auto store = open();
+  ASSERT_TRUE(store->build(sampleImage(), kQuiet));
+  const auto isThere = [&](const inventory::Image& image) {
+    const auto found = store->find(image);
+    return found && *found;
+  };
+  EXPECT_TRUE(isThere(sampleImage()));
+  auto image = sampleImage();
+  std::get<inventory::ImageBuild>(image.source).packages.emplace_back("slurmd");
+  EXPECT_FALSE(isThere(image));
+  image = sampleImage();
+  image.authorized_keys = {"ssh-ed25519 AAAA a"};
+  EXPECT_FALSE(isThere(image));
+  image = sampleImage();
+  image.source = inventory::ImageImport{"a.qcow2", std::string(64, '1')};
+  EXPECT_FALSE(isThere(image));
+  EXPECT_TRUE(isThere(sampleImage()));
+}
+
 TEST_F(ImageStoreTest, eachControllerSignsForItself) {
   const auto mine = open()->build(sampleImage(), kQuiet);
   key_ = *io::SigningKey::generate();
