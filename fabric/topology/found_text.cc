@@ -121,6 +121,18 @@ Result<void> refuseForeign(std::string_view line, int number) {
   return {};
 }
 
+constexpr char kComment = '#';  ///< what it is, to people: ibsim has none in a link's line
+
+/// `ibnetdiscover -f` says a link's fields again behind its rate: " s=4 w=2 v=4 e=4".
+std::string_view withoutFields(std::string_view line) {
+  const auto at = line.rfind(" s=");
+  if (!line.starts_with('[') || at == std::string_view::npos ||
+      line.substr(0, at).find(kComment) == std::string_view::npos ||
+      line.find_first_not_of(" swve=0123456789", at) != std::string_view::npos)
+    return line;
+  return trimmed(line.substr(0, at));
+}
+
 constexpr std::string_view kLinkInfoArrow = "==(";
 
 /// "CA    44  1 0x0002c9030045f121 4x FDR - SW …" of ibnetdiscover -p.
@@ -153,8 +165,8 @@ Result<FoundText> readFoundText(std::string_view text) {
   for (std::string_view rest = whole; !rest.empty();) {
     ++number;
     const auto end = rest.find('\n');
-    const auto line = trimmed(rest.substr(0, end));
-    const auto raw = rest.substr(0, end);
+    const auto whole_line = trimmed(rest.substr(0, end)), line = withoutFields(whole_line);
+    const auto raw = line == whole_line ? rest.substr(0, end) : line;
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     const auto command = promptCommand(line);
     if (command && command->find('|') != std::string_view::npos)

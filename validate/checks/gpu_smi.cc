@@ -30,7 +30,7 @@ constexpr double kMemoryMarginC = 5;     ///< below its own limit, where it slow
 
 /// Boards with GDDR, of whose memory the driver tells no temperature ("N/A"); every other one has
 /// HBM, which has a sensor. Source: NVIDIA's product briefs.
-constexpr std::array kBoardsWithGddr{"A2",  "A10",  "A16",  "A40", "L4",  "L20",
+constexpr std::array kBoardsWithGddr{"A2",  "A10",  "A10G", "A16", "A40", "L4",    "L20",
                                      "L40", "L40S", "L40G", "T4",  "RTX", "Quadro"};
 
 struct Gpu {

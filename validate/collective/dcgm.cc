@@ -122,7 +122,8 @@ void takeResult(const std::string& test, const json& result, const Serials& seri
   const bool is_doubtful = !warnings.empty() || !troubleIn(result).empty();
   const auto counts = status == DcgmStatus::Pass && is_doubtful ? DcgmStatus::Warn : status;
   const auto serial = serials.find(subject.entity);
-  DcgmFinding finding{test, subject.entity, serial == serials.end() ? "" : serial->second, counts,
+  const bool is_known = serial != serials.end() && !serial->second.starts_with("<<<");
+  DcgmFinding finding{test, subject.entity, is_known ? serial->second : "", counts,
                       std::string(said(counts))};
   const auto name = dcgmTestName(test);
   std::vector<std::optional<int>> of(subject.gpus.begin(), subject.gpus.end());

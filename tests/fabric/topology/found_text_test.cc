@@ -85,6 +85,17 @@ TEST(FoundText, isReadAsEveryToolPrintsIt) {
   }
 }
 
+// What was wrong: it was refused as ibsim's form. Links below EDR have no "e=".
+TEST(FoundText, isReadWithTheFieldsOfEachLink) {
+  for (const std::string_view fields : {" s=4 w=2 v=4 e=4", " s=4 w=2 v=2"}) {
+    const auto found = parseFound(changed(kTwoHosts, " 4xHDR", " 4xHDR" + std::string(fields)));
+    ASSERT_TRUE(found) << found.error().str();
+    EXPECT_EQ(found->links, kBoth);
+    EXPECT_EQ(found->devices.size(), 3u);
+  }
+  EXPECT_FALSE(parseFound("Hca\t1 \"n1\"\n[1]\t\"sw\"[1]\t s=4 w=1\n")) << "ibsim's";
+}
+
 // Root of a host can write that name too, but neither its device id nor where its cable leads.
 TEST(FoundText, believesAnAggregationNodeByItsPlaceOnly) {
   const auto moved =

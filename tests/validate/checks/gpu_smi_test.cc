@@ -280,6 +280,10 @@ TEST_F(GpuSmi, gddrMemoryTellsNoTemperature) {
   const auto verdict = check("gpu.memory-temperature");
   EXPECT_EQ(verdict.status, CheckStatus::Pass) << verdict.text;
   EXPECT_THAT(verdict.text, HasSubstr("no temperature is told"));
+  all("NVIDIA L40S", "NVIDIA A10G");
+  EXPECT_EQ(check("gpu.memory-temperature").status, CheckStatus::Pass) << "A10 of a cloud";
+  all("NVIDIA A10G", "NVIDIA A30");
+  EXPECT_EQ(check("gpu.memory-temperature").status, CheckStatus::Fail) << "it has HBM2";
 }
 
 TEST(SmiXml, whatIsNotWellFormedIsRefused) {

@@ -233,6 +233,9 @@ TEST(Dcgm, warningsComeWithEntitySerialAndAction) {
   EXPECT_EQ(read->findings[0].serial, "S1");
   EXPECT_EQ(read->findings[0].error_id, 85);
   EXPECT_EQ(read->findings[0].action(), "reset the GPU");
+  auto without = report;  // what DCGM says of parts that tell none
+  without["entity_groups"][0]["entities"][1]["serial_num"] = "<<<NOT_SUPPORTED>>>";
+  EXPECT_EQ(parseDcgmDiag(without.dump())->findings.at(0).serial, "");
   // NVIDIA/DCGM issue 284: a memory test that could not allocate passes, with a warning.
   testAt(report, 1)["results"][1]["status"] = "Pass";
   EXPECT_THAT(joined(wrongOf(report.dump(), 3, 2)), HasSubstr("row remap pending"));

@@ -53,6 +53,9 @@ TEST(NcclTests, wrongValuesAreCounted) {
   EXPECT_EQ(parseNcclTests(replaced(kText, ": 0 OK", ": 3 FAILED"))->out_of_bounds, 3);
   EXPECT_EQ(parseNcclTests(replaced(kText, ": 0 OK", ": 0 FAILED"))->out_of_bounds, 1)
       << "the word counts too";
+  auto both = replaced(kText, "462.41      0", "462.41     50");
+  both = replaced(both, ": 0 OK", ": 50 FAILED");
+  EXPECT_EQ(parseNcclTests(both)->wrongValues(), 50) << "fifty, told twice";
 }
 
 TEST(NcclTests, uncheckedDataIsNotChecked) {

@@ -128,8 +128,8 @@ TEST_F(IsolateRunner, aFaultThatComesAndGoesIsToldWithItsCount) {
   EXPECT_NE(nic.next.find("leaf-su1-r1 port 3"), std::string::npos) << nic.next;
 }
 
-// What was wrong: tests over the host network named a leaf switch of the fabric, which none of
-// their bytes had crossed, and a dead node's RDMA driver.
+// What was wrong: tests over the host network named a leaf switch of the fabric, which had carried
+// none of their bytes, and a dead node's RDMA driver.
 TEST_F(IsolateRunner, overTheHostNetworkTheFabricIsNotAccused) {
   for (std::size_t i = 0; i < cluster_.nodes.size(); ++i)
     cluster_.nodes[i].rack = i < 3 ? "r1" : "r2";  // not as the leaves are
