@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 
+#include <fmt/format.h>
 #include <boost/asio/error.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/system/system_error.hpp>
@@ -25,7 +26,7 @@ Task<bool> endsWithin(Clock& clock, std::chrono::milliseconds limit, Task<void> 
 
 Error deadlineMissed(const std::string& what, std::chrono::milliseconds limit) {
   return {ErrorCode::Timeout,
-          what + " did not finish within " + std::to_string(limit.count() / 1000.0) + " s"};
+          fmt::format("{} did not finish within {:g} s", what, limit.count() / 1000.0)};
 }
 
 }  // namespace muster

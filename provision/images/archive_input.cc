@@ -103,8 +103,9 @@ class FileInput final : public ArchiveInput {
     inner_ = archive_read_new();
     archive_entry* entry = nullptr;
     // Of an empty file there is no stream: the tar's reader says so.
-    if (feedStream(inner_) < ARCHIVE_WARN ||
-        (inner_end_ = archive_read_next_header(inner_, &entry)) < ARCHIVE_WARN) {
+    inner_end_ = feedStream(inner_);
+    if (inner_end_ >= ARCHIVE_WARN) inner_end_ = archive_read_next_header(inner_, &entry);
+    if (inner_end_ < ARCHIVE_WARN) {
       archive_set_error(handle, archive_errno(inner_), "%s", wordsOf(inner_).c_str());
       return ARCHIVE_FATAL;
     }

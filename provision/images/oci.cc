@@ -50,7 +50,7 @@ Result<fs::path> blobOf(const fs::path& layout, const json& descriptor) {
   if (!digest.starts_with(kDigestPrefix) || !isDigest(digest.substr(kDigestPrefix.size())))
     return fail(ErrorCode::InvalidInput,
                 fmt::format("\"{}\" is no SHA-256 of a blob", shownWord(digest)));
-  const fs::path blob = layout / "blobs/sha256" / digest.substr(kDigestPrefix.size());
+  fs::path blob = layout / "blobs/sha256" / digest.substr(kDigestPrefix.size());
   std::error_code missing;
   const auto bytes = fs::file_size(blob, missing);
   if (missing)

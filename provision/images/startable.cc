@@ -71,7 +71,8 @@ std::vector<std::string> libraryFolders(const FileTree& tree, const Architecture
   folders.insert(folders.end(), std::begin(kLibraryFolders), std::end(kLibraryFolders));
   std::vector<std::string> files{"etc/ld.so.conf"};
   if (const auto folder = tree.resolve("etc/ld.so.conf.d"))
-    for (const auto& name : tree.list(*folder)) files.push_back(*folder + "/" + name);
+    for (const auto& name : tree.list(*folder))
+      files.push_back(fmt::format("{}/{}", *folder, name));
   for (const auto& file : files) {
     const auto text = contentOf(tree, file, kMaxConfigBytes);
     if (!text) continue;
@@ -92,7 +93,7 @@ std::optional<std::string> findLibrary(const FileTree& tree, const std::string& 
                                        const std::vector<std::string>& then) {
   for (const auto* folders : {&first, &then})
     for (const auto& folder : *folders) {
-      const auto path = tree.resolve(folder + "/" + name);
+      const auto path = tree.resolve(fmt::format("{}/{}", folder, name));
       const auto entry = path ? tree.at(*path) : std::nullopt;
       if (entry && entry->kind == FileTree::Kind::File) return *path;
     }
@@ -341,13 +342,11 @@ namespace {
 constexpr std::string_view kTrailer = "TRAILER!!!";
 /// gzip, xz, zstd, bzip2, lzma, and lz4 in its first format: a kernel does not know the frames that
 /// `lz4` writes without -l. Source: lib/decompress.c of the kernel
-constexpr std::string_view kPackedMagics[] = {"\x1f\x8b",
-                                              "\xfd"
-                                              "7zXZ",
-                                              "\x28\xb5\x2f\xfd",
-                                              "BZh",
-                                              {"\x5d\0\0", 3},
-                                              "\x02\x21\x4c\x18"};
+constexpr std::string_view kXzMagic =
+    "\xfd"
+    "7zXZ";
+constexpr std::string_view kPackedMagics[] = {"\x1f\x8b", kXzMagic,        "\x28\xb5\x2f\xfd",
+                                              "BZh",      {"\x5d\0\0", 3}, "\x02\x21\x4c\x18"};
 constexpr std::string_view kLz4Frames = "\x04\x22\x4d\x18", kLzop = "\x89LZO";
 
 /// One archive of the newc format from `at` on; answers where it ends.
