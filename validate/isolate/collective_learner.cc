@@ -130,7 +130,7 @@ void CollectiveLearner::noteBadEntries(const std::vector<Row>& rows,
     for (const auto& [node, other] : {Pair{entry.a, entry.b}, Pair{entry.b, entry.a}})
       if (rows[static_cast<std::size_t>(node)].shares.size() < kFewestPeers &&
           bad_of(node) >= bad_of(other))
-        state_.nic(node, rail).bad_exchanges.insert(state_.current->number);
+        state_.nic(node, rail).bad_exchanges[state_.current->number].insert(other);
   }
 }
 

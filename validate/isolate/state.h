@@ -21,10 +21,11 @@ struct Nic {
   int silent = 0;  ///< fresh tests that said nothing
   int tests = 0;   ///< of any kind that gave a number; an entry of an all-to-all is one
   int rounds = 0;  ///< in which so many did that a fault would have shown itself
-  bool intermittent = false;    ///< accused because it is bad too often, though not always
-  bool watched = false;         ///< clear, and has been bad since as good parts are not
-  std::set<int> bad_exchanges;  ///< rounds of all-to-alls of too few to evaluate its row
-  int bad_rounds = 0;           ///< in which it was bad and nothing else explains it
+  bool intermittent = false;  ///< accused because it is bad too often, though not always
+  bool watched = false;       ///< clear, and has been bad since as good parts are not
+  std::map<int, std::set<int>>
+      bad_exchanges;   ///< all-to-alls of too few to evaluate its row: round, with whom it was bad
+  int bad_rounds = 0;  ///< in which it was bad and nothing else explains it
   std::vector<int> partners;
   /// What one round gave; `enough`: of these tests a bad one would be seen.
   void count(std::size_t tests_of_round, bool enough) {

@@ -220,7 +220,11 @@ bool TestHistory::isWatched(int node, int rail) const {
 }
 
 int TestHistory::badRounds(int node, int rail) const {
-  auto rounds = state_.nic(node, rail).bad_exchanges;
+  std::set<int> rounds;
+  for (const auto& [round, others] : state_.nic(node, rail).bad_exchanges)
+    if (std::ranges::any_of(
+            others, [&](int other) { return state_.nic(other, rail).status == PartStatus::Clear; }))
+      rounds.insert(round);
   for (const auto& each : of(node, rail).entries)
     if (each.bad) rounds.insert(each.round);
   return static_cast<int>(rounds.size());
