@@ -133,6 +133,7 @@ class Fleet final : public BmcFleet {
     options.policy = cluster_.bmc_trust;
     options.requests = &requests_;
     options.uploads = &uploads_;
+    options.recent = &recent_;
     options.rank = static_cast<std::size_t>(
         node - cluster_.nodes.data());  // plans begin with the first of the inventory
     auto session = std::make_unique<RedfishSession>(std::move(options), store_, clock_,
@@ -223,6 +224,7 @@ class Fleet final : public BmcFleet {
   std::string libvirt_uri_;
   lifecycle::Journal journal_{store_};
   lifecycle::AdaptiveSemaphore requests_, uploads_;
+  RecentReads recent_;
   FirmwareImages images_;
   std::unique_ptr<io::ProcessRunner> processes_ = io::makeProcessRunner();
   std::map<NodeName, std::unique_ptr<Bmc>> ipmi_;

@@ -72,17 +72,20 @@ Async<FirmwareInventory::Contents> FirmwareInventory::read() {
   CO_TRY(seen, co_await contents());
   const bool all_read = std::ranges::all_of(
       seen.items, [](const FirmwareItem& item) { return item.unreadable.empty(); });
-  if (all_read && mine == reads_sent_ && writes == resources_.session().writes() &&
-      generation == resources_.generation())
-    read_ = Read{seen, resources_.clock().steady(), writes, generation};
-  co_return seen;
+  if (!all_read || mine != reads_sent_ || writes != resources_.session().writes() ||
+      generation != resources_.generation())
+    co_return seen;
+  const auto kept = std::make_shared<const Contents>(std::move(seen));
+  resources_.session().recent().keep(kept);
+  read_ = Read{kept, resources_.clock().steady(), writes, generation};
+  co_return *kept;
 }
 
 Async<FirmwareInventory::Contents> FirmwareInventory::cached() {
   if (read_ && read_->writes == resources_.session().writes() &&
       read_->generation == resources_.generation() &&
       resources_.clock().steady() - read_->at <= kInventoryHolds)
-    co_return read_->contents;
+    if (const auto kept = read_->contents.lock()) co_return *kept;
   co_return co_await read();
 }
 

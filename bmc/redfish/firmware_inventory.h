@@ -46,7 +46,7 @@ class FirmwareInventory {
   RedfishResources& resources_;
   UntilForgotten<std::string> collection_;
   struct Read {
-    Contents contents;
+    std::weak_ptr<const Contents> contents;    ///< recent_reads.h
     std::chrono::steady_clock::time_point at;  ///< of its answer
     std::uint64_t writes = 0;                  ///< of the session until then
     std::uint64_t generation = 0;

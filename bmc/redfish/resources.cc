@@ -209,7 +209,7 @@ Async<Member> RedfishResources::findSystem(std::string collection) {
   if (mine == reads_sent_ && writes == session_->writes()) {
     RedfishReply reply{200, {}, system.json};
     if (!system.etag.empty()) reply.headers["ETag"] = system.etag;
-    read_ = SystemRead{std::make_shared<const RedfishReply>(std::move(reply)), now, writes};
+    remember(std::make_shared<const RedfishReply>(std::move(reply)), now);
   }
   co_return system;
 }
@@ -316,6 +316,12 @@ void RedfishResources::forget() {
 
 // ---- the system
 
+void RedfishResources::remember(const SystemSnapshot& reply,
+                                std::chrono::steady_clock::time_point at) {
+  session_->recent().keep(reply);
+  read_ = SystemRead{reply, at, session_->writes()};
+}
+
 Async<SystemSnapshot> RedfishResources::readSystem() {
   CO_TRY(at, co_await uris());
   read_.reset();
@@ -326,14 +332,14 @@ Async<SystemSnapshot> RedfishResources::readSystem() {
   const auto reply = std::make_shared<const RedfishReply>(std::move(answer));
   // Answers overtake one another: one that was asked for earlier never takes the place of a later
   // one.
-  if (mine == reads_sent_ && writes == session_->writes()) read_ = SystemRead{reply, now, writes};
+  if (mine == reads_sent_ && writes == session_->writes()) remember(reply, now);
   co_return reply;
 }
 
 Async<SystemSnapshot> RedfishResources::cachedSystem() {
   CO_TRY_OK(co_await uris());
   if (read_ && read_->writes == session_->writes() && clock_.steady() - read_->at <= kReadHolds)
-    co_return read_->reply;
+    if (auto reply = read_->reply.lock()) co_return reply;
   co_return co_await readSystem();
 }
 

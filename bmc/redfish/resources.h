@@ -107,6 +107,7 @@ class RedfishResources {
  private:
   Async<Member> pickSystem(std::string collection);
   Async<Member> findSystem(std::string collection);
+  void remember(const SystemSnapshot& reply, std::chrono::steady_clock::time_point at);
   Async<Member> pickManager(std::string collection, Member system);
   Async<BmcIdentity> dialectOf(Json root, Member system, Member manager);
 
@@ -122,7 +123,7 @@ class RedfishResources {
   std::map<std::string, std::vector<std::string>>
       resets_;  ///< ResetType values of an ActionInfo, by its URI
   struct SystemRead {
-    SystemSnapshot reply;
+    std::weak_ptr<const RedfishReply> reply;  ///< recent_reads.h
     std::chrono::steady_clock::time_point at;
     std::uint64_t writes = 0;  ///< of the session until then
   };

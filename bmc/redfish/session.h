@@ -7,6 +7,7 @@
 #include "bmc/redfish/connections.h"
 #include "bmc/redfish/login.h"
 #include "bmc/redfish/multipart.h"
+#include "bmc/redfish/recent_reads.h"
 #include "bmc/redfish/reply.h"
 #include "bmc/trust.h"
 #include "inventory/model/bmc_trust.h"
@@ -28,6 +29,7 @@ class RedfishSession {
         {};  ///< that it is to be changed to; empty: none is declared
     lifecycle::AdaptiveSemaphore* requests = nullptr;  ///< of all BMCs together; null: unbounded
     lifecycle::AdaptiveSemaphore* uploads = nullptr;
+    RecentReads* recent = nullptr;      ///< of all BMCs together; null: its own
     inventory::BmcTrust declared = {};  ///< what the inventory says of its certificate
     inventory::BmcTrustPolicy policy =
         inventory::BmcTrustPolicy::FirstContact;  ///< where it says nothing
@@ -85,6 +87,9 @@ class RedfishSession {
   /// Of what came by `stream`: its words without this session's secrets.
   void withhold(Json& event) { connections_.withheld().takeOutOf(event, false); }
 
+  /// What keeps answers for a moment.
+  RecentReads& recent() { return options_.recent ? *options_.recent : own_recent_; }
+
   const std::string& username() const { return options_.username; }
   TrustMemory& trust() { return memory_; }
   bool hasNextPassword() const { return static_cast<bool>(options_.next_password); }
@@ -121,6 +126,7 @@ class RedfishSession {
     std::string token;
     std::chrono::steady_clock::time_point at;
   };
+  RecentReads own_recent_;
   Proof proof_;  ///< of the last answer that is given only to who has logged in
 };
 

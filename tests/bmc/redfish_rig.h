@@ -19,6 +19,7 @@ struct RedfishRig {
   std::string next_password;  ///< "": none is declared
   inventory::BmcTrust declared;
   inventory::BmcTrustPolicy policy = inventory::BmcTrustPolicy::FirstContact;
+  bmc::RecentReads* recent = nullptr;
   bmc::FirmwareImages images{loop.workers};
 
   RedfishRig(VirtualLoop& l, FakeHttp& n) : loop(l), net(n) {}
@@ -31,6 +32,7 @@ struct RedfishRig {
     options.username = "admin";
     options.declared = declared;
     options.policy = policy;
+    options.recent = recent;
     options.password = [this]() -> Result<Secret> { return Secret(password); };
     if (!next_password.empty())
       options.next_password = [this]() -> Result<Secret> { return Secret(next_password); };

@@ -112,6 +112,38 @@ TEST_F(RepeatedReads, whereSessionsAreMadeIsAskedOnce) {
   EXPECT_EQ(net.count("GET", kRoot), roots);
 }
 
+/// What ten thousand BMCs answered last is not kept: the newest answers of all are.
+TEST(RecentReads, letsTheOldestGo) {
+  RecentReads recent;
+  const auto first = std::make_shared<const int>(0), second = std::make_shared<const int>(1);
+  recent.keep(first);
+  recent.keep(second);
+  for (std::size_t i = 2; i < RecentReads::kKept; ++i) recent.keep(std::make_shared<const int>(2));
+  EXPECT_EQ(first.use_count(), 2) << "there is a place for each so far";
+  recent.keep(std::make_shared<const int>(3));
+  EXPECT_EQ(first.use_count(), 1);
+  EXPECT_EQ(second.use_count(), 2);
+}
+
+/// As many others answer in between as are kept.
+TEST_F(RepeatedReads, anAnswerThatWasLetGoOfIsReadAnew) {
+  RecentReads recent;
+  rig.recent = &recent;
+  bmc = rig.bmc();
+  ASSERT_TRUE(loop.run(bmc->system()));
+  ASSERT_TRUE(loop.run(bmc->firmware()));
+  const auto reads = inventoryReads(), systems = net.count("GET", kHost);
+  ASSERT_TRUE(loop.run(bmc->system()));
+  ASSERT_TRUE(loop.run(bmc->firmware()));
+  EXPECT_EQ(inventoryReads(), reads);
+  EXPECT_EQ(net.count("GET", kHost), systems);
+  for (std::size_t i = 0; i < RecentReads::kKept; ++i) recent.keep(std::make_shared<const int>(0));
+  ASSERT_TRUE(loop.run(bmc->system()));
+  ASSERT_TRUE(loop.run(bmc->firmware()));
+  EXPECT_EQ(inventoryReads(), reads + 1);
+  EXPECT_EQ(net.count("GET", kHost), systems + 1);
+}
+
 using RepeatedAnswers = Answers;
 
 TEST_F(RepeatedAnswers, anInventoryWithAMemberThatCannotBeReadStandsForNoOther) {
