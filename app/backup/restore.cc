@@ -196,26 +196,41 @@ Result<StateInUse> closeOld(const fs::path& state) {
   return StateInUse{std::move(instance), std::move(request)};
 }
 
+/// A volume of its own: its folder's name cannot be given to another.
+std::unexpected<Error> isMounted(const fs::path& state) {
+  return fail(ErrorCode::InvalidInput,
+              fmt::format("{} is a mount point, or part of a container's image, and cannot be "
+                          "replaced as a whole; restore into a folder in it, and name that with "
+                          "--state (MUSTER_STATE)",
+                          state.string()));
+}
+
+/// Seen before anything is restored: a database that was filled is not empty the next time.
+Result<void> refuseMountPoint(const fs::path& state) {
+  struct stat own{}, above{};
+  if (::stat(state.c_str(), &own) != 0 || ::stat(state.parent_path().c_str(), &above) != 0 ||
+      own.st_dev == above.st_dev)
+    return {};
+  return isMounted(state);
+}
+
+std::unexpected<Error> notInPlace(const fs::path& state) {
+  if (errno == EBUSY || errno == EXDEV) return isMounted(state);
+  return diskError(state, "put in place");
+}
+
 Result<void> putInPlace(Staging& staging, const fs::path& state, RestoreReport& report) {
   if (isEmptyOrMissing(state)) {
-    if (::rename(staging.path.c_str(), state.c_str()) == 0) {
-      staging.keep = true;
-      return {};
-    }
-    if (errno == EBUSY || errno == EXDEV)
-      return fail(
-          ErrorCode::InvalidInput,
-          fmt::format("{} is a mount point, and cannot be replaced as a whole; restore into "
-                      "a folder in it, and name that with --state",
-                      state.string()));
-    return diskError(state, "put in place");
+    if (::rename(staging.path.c_str(), state.c_str()) != 0) return notInPlace(state);
+    staging.keep = true;
+    return {};
   }
   auto aside = state;
   aside += fmt::format(".before-restore-{}", std::chrono::system_clock::now().time_since_epoch() /
                                                  std::chrono::seconds(1));
   // Both names change hands in one step: no moment without a state folder.
   if (::renameat2(AT_FDCWD, staging.path.c_str(), AT_FDCWD, state.c_str(), RENAME_EXCHANGE) != 0)
-    return diskError(state, "put in place");
+    return notInPlace(state);
   staging.keep = true;
   if (::rename(staging.path.c_str(), aside.c_str()) != 0) aside = staging.path;
   report.replaced = aside;
@@ -250,6 +265,7 @@ Result<RestoreReport> restoreBackup(const Options& options, const fs::path& file
   TRY(in, io::SealedReader::open(file));
   TRY_OK(readAbout(file, in.about()));
   TRY_OK(in.unlock(passphrase));
+  TRY_OK(refuseMountPoint(state));
   [[maybe_unused]] std::optional<StateInUse> old;  // held until the folder has moved
   if (!isEmptyOrMissing(state)) {
     if (!replace)

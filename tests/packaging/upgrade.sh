@@ -35,6 +35,8 @@ until_true serves || { systemctl status --no-pager -l muster-server; tail -n 5 /
 check 'as root, with a state of root' sh -c "[ \$(ps -o user= -p $(pid_of muster-server)) = root ] && [ \$(stat -c %U /var/lib/muster) = root ]"
 muster key list >/keys.before
 sums >/sums.before
+(umask 077; echo 'a passphrase for the test' >/srv/passphrase)
+check 'backup by the version before' muster backup /srv/before.muster --passphrase-file /srv/passphrase
 # An operator's command that holds the state while the package is configured: nothing is given away under it.
 sh -c 'exec 9</var/lib/muster/muster.db; exec sleep 600' &
 holder=$!
@@ -77,10 +79,10 @@ cp -a /var/lib/muster-signer/ca/ca.key /var/lib/muster/ca/ && cp -a /var/lib/mus
 chown -R root:root /var/lib/muster /var/cache/muster /run/muster /etc/muster/secrets
 chmod 0700 /etc/muster/secrets
 systemctl daemon-reload
-# Where the new one has migrated the store, the one before goes on with a store of its own.
+# Where the new one has migrated the store, the backup is the way back (docs/upgrade.md).
 if ! muster status >/said 2>&1 && grep -q 'was written by a newer muster' /said; then
   echo 'ok: the version before refuses the migrated store'
-  mkdir /srv/migrated && mv /var/lib/muster/muster.db* /srv/migrated/
+  check 'the way back is the backup' muster --state /var/lib/muster restore /srv/before.muster --replace --passphrase-file /srv/passphrase
 fi
 check 'the version before runs again' systemctl restart muster-server
 until_true serves || { systemctl status --no-pager -l muster-server; tail -n 5 /var/lib/muster/muster.log; }

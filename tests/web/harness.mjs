@@ -164,7 +164,7 @@ export async function closeBrowser() {
 /** A window that is watched: what it says on its console, whom it asks. */
 export async function open(site, { token, width = 1360, height = 860, scheme = "light", at = "", quiet = [] } = {}) {
   const context = await (await theBrowser()).newContext({ viewport: { width, height }, colorScheme: scheme, ignoreHTTPSErrors: true });
-  if (from_disk) await servedFromDisk(context, site.url);
+  if (from_disk && site.url.startsWith("https:")) await servedFromDisk(context, site.url); // `muster ui` has a name that the browser alone resolves
   const page = await context.newPage();
   const told = [], asked_elsewhere = [];
   page.on("console", (message) => { if (["error", "warning"].includes(message.type())) told.push(message.text()); });

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -78,6 +80,35 @@ TEST_F(Restore, doesNotReplaceAFolderInUse) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::Conflict) << refused.error().str();
   EXPECT_FALSE(fs::exists(site_ / "state/restored"));
+}
+
+// What was wrong: a state on a volume of its own was refused by the kernel's words, after a
+// database had been filled that a second try found not empty.
+TEST_F(Restore, aMountPointIsRefusedBeforeAnythingIsRestored) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to mount";
+  ASSERT_TRUE(make());
+  const auto where = elsewhere();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    fs::create_directories(where.state);
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("state", where.state.c_str(), "tmpfs", 0, nullptr) != 0)
+      ::_exit(9);
+    const auto refused = [&](bool replace) {
+      const auto restored = restoreBackup(where, file(), kPassphrase, replace);
+      return !restored && restored.error().code() == ErrorCode::InvalidInput &&
+             restored.error().str().contains("is a mount point");
+    };
+    if (!refused(false)) ::_exit(1);
+    (void)io::writeFileAtomic(where.state / "of-before", "x");
+    ::_exit(!refused(true) ? 2 : fs::exists(where.state / "of-before") ? 0 : 3);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_FALSE(fs::exists(where.state.string() + ".restoring"));
 }
 
 TEST_F(Restore, aWrongPassphraseOrAnotherFileLeavesNothing) {
