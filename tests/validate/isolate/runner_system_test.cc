@@ -11,6 +11,7 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
@@ -73,9 +74,14 @@ TEST_F(IsolateSystem, theSlowNodeIsNamedAlsoWhenTheControllerIsKilledOnTheWay) {
   EXPECT_EQ(culprit.at("kind"), "node");
   EXPECT_NEAR(culprit.at("reached").get<double>(), 0.25, 0.1);
   EXPECT_GE(culprit.at("confidence").get<double>(), 0.99);
-  EXPECT_EQ(verdict.at("good").size(), static_cast<std::size_t>(kNodes) - 1);
   EXPECT_EQ(verdict.at("cleared"), json::array()) << "a run with a culprit clears nobody";
-  EXPECT_EQ(verdict.at("unclear"), json::array());
+  // Where other programs take the processors, links that are well have slow moments (0425).
+  EXPECT_EQ(verdict.at("good").size() + verdict.at("unclear").size(),
+            static_cast<std::size_t>(kNodes) - 1);
+  EXPECT_THAT(verdict.at("good"), Not(IsEmpty())) << verdict.dump(1);
+  for (const auto& node : verdict.at("unclear"))
+    EXPECT_THAT(node.at("why").get<std::string>(), HasSubstr("in some rounds, which nothing"))
+        << node.dump();
 
   // Every test is kept, those of the killed controller among them, and the run's own folder is
   // gone.
