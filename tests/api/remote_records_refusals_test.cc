@@ -19,6 +19,7 @@
 #include "discovery/machine_registry.h"
 #include "lifecycle/audit/head.h"
 #include "monitor/breakers.h"
+#include "tests/api/connect.h"
 #include "tests/api/records_site.h"
 #include "tests/api/scripted_server.h"
 #include "tests/cli/emulated_bmc.h"
@@ -35,20 +36,11 @@ using ::testing::SizeIs;
 class RemoteRecords : public RecordsSite {
  protected:
   Result<std::unique_ptr<RemoteSite>> connect(std::string token = {}) {
-    RemoteSiteOptions options;
-    options.socket = site_ / "api.sock";
-    options.token = std::move(token);
-    return RemoteSite::connect(std::move(options));
+    return connectTo(site_ / "api.sock", std::move(token));
   }
   /// A server of another version that answers `answer` to all but the question who it is.
   ScriptedServer scripted(std::function<std::string(const std::string&)> answer) {
-    return {site_ / "api.sock", [answer = std::move(answer)](const std::string& head) {
-              return head.starts_with("GET /api/v1/server ")
-                         ? ScriptedServer::json(
-                               200,
-                               R"({"version":"0.0.9","host":"h","state":"/s","inventory":"/i"})")
-                         : answer(head);
-            }};
+    return {site_ / "api.sock", ScriptedServer::ofVersion("0.0.9", std::move(answer))};
   }
 };
 

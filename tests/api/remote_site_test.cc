@@ -4,6 +4,7 @@
 
 #include "base/io/unix_client.h"
 #include "tests/api/api_site.h"
+#include "tests/api/connect.h"
 #include "tests/api/scripted_server.h"
 
 #include <atomic>
@@ -19,10 +20,7 @@ using ::testing::Not;
 class RemoteSites : public ApiSite {
  protected:
   Result<std::unique_ptr<RemoteSite>> connect(std::string token = {}) {
-    RemoteSiteOptions options;
-    options.socket = site_ / "api.sock";
-    options.token = std::move(token);
-    return RemoteSite::connect(std::move(options));
+    return connectTo(site_ / "api.sock", std::move(token));
   }
   /// The server knows it within a second or two.
   std::string tokenOf(const std::string& role) {
@@ -35,12 +33,8 @@ class RemoteSites : public ApiSite {
   }
   /// A server that knows who asks and then says `answer` to everything else.
   ScriptedServer scripted(std::string answer) {
-    return {site_ / "api.sock", [answer](const std::string& head) {
-              return head.starts_with("GET /api/v1/server ")
-                         ? ScriptedServer::json(
-                               200, R"({"version":"9.9","host":"h","state":"/s","inventory":"/i"})")
-                         : answer;
-            }};
+    return {site_ / "api.sock",
+            ScriptedServer::ofVersion("9.9", [answer](const std::string&) { return answer; })};
   }
   Error statusError(const std::string& answer) {
     const auto server = scripted(answer);

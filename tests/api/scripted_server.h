@@ -40,6 +40,15 @@ class ScriptedServer {
     std::filesystem::remove(path_, ignored);
   }
 
+  /// Of a server that says that it is of `version`, and `answer` to everything else.
+  static std::function<std::string(const std::string&)> ofVersion(
+      const std::string& version, std::function<std::string(const std::string&)> answer) {
+    return [identity = json(200, R"({"version":")" + version +
+                                     R"(","host":"h","state":"/s","inventory":"/i"})"),
+            answer = std::move(answer)](const std::string& head) {
+      return head.starts_with("GET /api/v1/server ") ? identity : answer(head);
+    };
+  }
   static std::string json(int status, const std::string& body) {
     return "HTTP/1.1 " + std::to_string(status) +
            " Word\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: " +
