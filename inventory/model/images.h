@@ -24,10 +24,12 @@ struct ImageBuild {
       {};                                 ///< what the system is made from; dnf has at least one
   std::vector<std::string> modules = {};  ///< of dnf: streams to enable, "nodejs:18"
   SelinuxMode selinux = SelinuxMode::Permissive;  ///< of dnf; another than permissive is declared
+  friend bool operator==(const ImageBuild&, const ImageBuild&) = default;
 };
 struct ImageImport {
   std::filesystem::path path;
   std::string sha256;
+  friend bool operator==(const ImageImport&, const ImageImport&) = default;
 };
 /// A root file system that muster partitions for and makes bootable; a whole disk with its own
 /// partitions and boot loader; or a system that runs in memory and is on no disk.
@@ -38,6 +40,7 @@ struct Image {
   std::vector<std::string> authorized_keys;  ///< ssh keys for root
   ImageKind kind = ImageKind::RootFs;
   Architecture arch = Architecture::Amd64;  ///< of the nodes that it is for
+  friend bool operator==(const Image&, const Image&) = default;
 };
 
 /// What the RAM OS has beside muster's own list: machines boot it from the network while they are

@@ -31,7 +31,6 @@
 #include <map>
 #include <mutex>
 #include <thread>
-#include <tuple>
 
 namespace muster::provision {
 
@@ -61,27 +60,6 @@ const char* contentType(std::string_view file) {
   if (file == "index.json") return "application/json";
   return file == "pack" || file == kLiveKernel || file == kLiveModules ? "application/octet-stream"
                                                                        : nullptr;
-}
-
-/// Each part by its place, so that a new one does not compile here.
-bool isSame(const inventory::ImageBuild& a, const inventory::ImageBuild& b) {
-  const auto& [suite, packages, mirror, release, archives, modules, selinux] = a;
-  return std::tie(suite, packages, mirror, release, archives, modules, selinux) ==
-         std::tie(b.suite, b.packages, b.mirror, b.release, b.archives, b.modules, b.selinux);
-}
-
-bool isSame(const inventory::ImageImport& a, const inventory::ImageImport& b) {
-  const auto& [path, sha256] = a;
-  return path == b.path && sha256 == b.sha256;
-}
-
-bool isSame(const inventory::Image& a, const inventory::Image& b) {
-  const auto& [name, source, authorized_keys, kind, arch] = a;
-  if (source.index() != b.source.index() || std::tie(name, authorized_keys, kind, arch) !=
-                                                std::tie(b.name, b.authorized_keys, b.kind, b.arch))
-    return false;
-  return std::visit([&b]<class T>(const T& of) { return isSame(of, std::get<T>(b.source)); },
-                    source);
 }
 
 class CachedImageStore final : public ImageStore {
@@ -195,7 +173,7 @@ class CachedImageStore final : public ImageStore {
   fs::path entryOf(const inventory::Image& image) const {
     const std::lock_guard lock(keys_mutex_);
     auto& known = keys_[image.name];
-    if (known.key.empty() || !isSame(known.of, image)) known = {image, imageKey(image)};
+    if (known.key.empty() || known.of != image) known = {image, imageKey(image)};
     return options_.cache / "images" / known.key;
   }
 
