@@ -88,8 +88,13 @@ TEST_F(SlurmHooks, thePrologKeepsAJobOffAnUnfitNode) {
   ASSERT_TRUE(job && job->code == 0);
   ASSERT_TRUE(becomes("+DRAIN")) << shown();
   EXPECT_THAT(shown(), HasSubstr("muster: xid.79"));
+  // The prolog drains while it runs; slurmd gives the job back when it has ended.
+  const auto inQueue = [&] {
+    return tool("squeue", {"--noheader", "--format=%T"}).value_or(io::ProcessExit{1}).out;
+  };
+  EXPECT_TRUE(eventually([&] { return inQueue().find("PENDING") != std::string::npos; }))
+      << inQueue();
   EXPECT_FALSE(std::filesystem::exists(folder_ / "ran"));
-  EXPECT_THAT(tool("squeue", {"--noheader", "--format=%T"})->out, HasSubstr("PENDING"));
 }
 
 /// An agent that is away is no reason to lose nodes: the controller sees to it.
