@@ -48,12 +48,12 @@ constexpr std::array kPowerCommands{
 /// Why nobody should touch it now; empty: nothing is known against it.
 Result<std::string> whyNot(lifecycle::Store& store, const NodeName& node, bool force) {
   const Subject subject(node);
-  TRY(open, store.openIntents());
-  for (const auto& intent : open)
-    if (intent.action.facet.subject == subject)
-      return fmt::format(
-          "{} is under way on it{}; let it end: muster apply --nodes {}", intent.action.id,
-          intent.operation.empty() ? "" : " (" + intent.operation.substr(0, 80) + ")", node.str());
+  TRY(open, store.openIntentsOf(subject));
+  if (!open.empty())
+    return fmt::format(
+        "{} is under way on it{}; let it end: muster apply --nodes {}", open.front().action.id,
+        open.front().operation.empty() ? "" : " (" + open.front().operation.substr(0, 80) + ")",
+        node.str());
   TRY(claims, store.claims());
   for (const auto& claim : claims)
     if (claim.subject == subject && !claim.ours && claim.holder != claimantOf(node))

@@ -136,7 +136,8 @@ Result<lifecycle::Explanation> explainSubject(Session& session, const lifecycle:
   auto& controller = *session.controller;
   TRY(gathered, lifecycle::gatherExplanation(
                     {session.cluster(), session.roster(), controller.phases(), controller.store(),
-                     facts, controller.clock().now(), slownessOf(controller.clock())},
+                     facts, session.durations, controller.clock().now(),
+                     controller.clock().steady(), slownessOf(controller.clock())},
                     subject));
   auto explanation = lifecycle::explain(gathered);
   if (!subject.isCluster()) {

@@ -19,6 +19,8 @@ struct Session {
   std::optional<lab::LabHandle> lab;
   ProgressListener& progress;
   std::unique_ptr<Controller> controller;
+  /// What a server answers for many nodes is learned once for all of a profile.
+  lifecycle::KnownDurations durations{std::chrono::seconds(60)};
 
   explicit Session(ProgressListener& listener) : progress(listener) {}
   const inventory::Cluster& cluster() const { return live->cluster(); }

@@ -79,6 +79,19 @@ Result<DurationEstimates> learnDurations(const inventory::Cluster& cluster, Stor
   return out;
 }
 
+Result<const DurationEstimates*> KnownDurations::of(const inventory::Cluster& cluster, Store& store,
+                                                    const Subject& subject,
+                                                    std::chrono::steady_clock::time_point now) {
+  const auto* node = subject.isCluster() ? nullptr : cluster.findNode(subject.node());
+  const auto profile = node ? node->profile : std::string();
+  auto known = known_.find(profile);
+  if (known == known_.end() || now - known->second.at > kept_) {
+    TRY(estimates, learnDurations(cluster, store, subject));
+    known = known_.insert_or_assign(profile, Known{now, std::move(estimates)}).first;
+  }
+  return &known->second.estimates;
+}
+
 std::string_view lateAdvice(const Action& action) {
   const auto* row = findFacetRow(action.facet.facet);
   return row && !row->when_late.empty() ? row->when_late

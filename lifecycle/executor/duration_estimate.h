@@ -50,6 +50,26 @@ class DurationEstimates {
 Result<DurationEstimates> learnDurations(const inventory::Cluster& cluster, Store& store,
                                          const Subject& subject);
 
+/// What learnDurations said of a profile, kept for a while: asked once for all of its nodes.
+class KnownDurations {
+ public:
+  explicit KnownDurations(std::chrono::seconds kept) : kept_(kept) {}
+
+  /// Of the profile of this subject; `now` by a steady clock. Good until the next call. Errors:
+  /// those of the store
+  Result<const DurationEstimates*> of(const inventory::Cluster& cluster, Store& store,
+                                      const Subject& subject,
+                                      std::chrono::steady_clock::time_point now);
+
+ private:
+  struct Known {
+    std::chrono::steady_clock::time_point at;
+    DurationEstimates estimates;
+  };
+  std::chrono::seconds kept_;
+  std::map<std::string, Known> known_;  ///< by profile; "" for the cluster
+};
+
 /// What a person looks at when an action of this facet takes longer than it should. Data
 /// (duration_estimate.cc).
 std::string_view lateAdvice(const Action& action);

@@ -26,6 +26,7 @@ namespace {
 
 constexpr std::size_t kFactsPerCommit = 2'000;
 constexpr std::size_t kMaxChangesTold = 4;  ///< changed facets named in one event
+constexpr std::size_t kFewSubjects = 8;     ///< asked for one by one
 constexpr std::size_t kJournalRead =
     64;  ///< intents of a subject, newest first, among which an old finding's is looked for
 constexpr std::chrono::minutes kUnwantedFor{2};  ///< a younger finding may be of a controller that
@@ -243,6 +244,18 @@ Result<void> endWhatNobodyWants(const Services& services, const FactSet& facts,
   return {};
 }
 
+/// Of a few subjects and of the cluster, without reading those of the site; of all for many.
+Result<std::vector<Intent>> openIntentsOf(Store& store, const std::set<Subject>& only) {
+  if (only.empty() || only.size() > kFewSubjects) return store.openIntents();
+  TRY(out, store.openIntentsOf(Subject::cluster()));
+  for (const auto& subject : only) {
+    if (subject.isCluster()) continue;
+    TRY(of_subject, store.openIntentsOf(subject));
+    std::move(of_subject.begin(), of_subject.end(), std::back_inserter(out));
+  }
+  return out;
+}
+
 }  // namespace
 
 void Services::emit(Event event, bool stored) const {
@@ -371,7 +384,7 @@ Result<Policy> policyOf(Store& store, std::set<Subject> only) {
   policy.only = std::move(only);
   TRY(allowed, store.wipeGrants());
   policy.wipe_allowed.insert(allowed.begin(), allowed.end());
-  TRY(open, store.openIntents());
+  TRY(open, openIntentsOf(store, policy.only));
   for (const auto& intent : open) {
     if (intent.action.disruption == Disruption::Wipe && !intent.action.facet.subject.isCluster())
       policy.wipe_allowed.insert(intent.action.facet.subject.node());

@@ -47,15 +47,8 @@ Result<void> StallWatch::check() {
 }
 
 Result<DurationEstimate> StallWatch::estimateFor(const Action& action) {
-  const auto& subject = action.facet.subject;
-  const auto* node = subject.isCluster() ? nullptr : cluster_.findNode(subject.node());
-  auto& known = known_[node ? node->profile : std::string()];
-  if (known.at == std::chrono::steady_clock::time_point{} ||
-      clock_.steady() - known.at > kEstimatesTtl) {
-    TRY(estimates, learnDurations(cluster_, store_, subject));
-    known = {clock_.steady(), std::move(estimates)};
-  }
-  return known.estimates.of(action);
+  TRY(estimates, durations_.of(cluster_, store_, action.facet.subject, clock_.steady()));
+  return estimates->of(action);
 }
 
 Result<void> StallWatch::raiseFinding(const Intent& intent, const DurationEstimate& estimate) {

@@ -6,7 +6,6 @@
 #include "lifecycle/executor/duration_estimate.h"
 #include "lifecycle/executor/engine.h"
 
-#include <map>
 #include <set>
 #include <string>
 
@@ -34,17 +33,13 @@ class StallWatch {
   Result<DurationEstimate> estimateFor(const Action& action);
   Result<void> raiseFinding(const Intent& intent, const DurationEstimate& estimate);
 
-  struct Known {
-    std::chrono::steady_clock::time_point at;
-    DurationEstimates estimates;
-  };
   const inventory::Cluster& cluster_;
   Store& store_;
   Clock& clock_;
   const EventSink sink_;
   const ConsoleLines console_;
-  std::map<std::string, Known> known_;  ///< by profile; "" for the cluster
-  std::set<std::string> reported_;      ///< intents
+  KnownDurations durations_{kEstimatesTtl};
+  std::set<std::string> reported_;  ///< intents
 };
 
 }  // namespace muster::lifecycle

@@ -171,14 +171,13 @@ Result<ExplainInput> gatherExplanation(const ExplainSources& from, const Subject
       input.goals.push_back(std::move(goal));
   for (auto& action : plan.actions)
     if (action.facet.subject == subject) input.actions.push_back(std::move(action));
-  TRY(open, from.store.openIntents());
-  for (auto& intent : open)
-    if (intent.action.facet.subject == subject) input.open.push_back(std::move(intent));
+  TRY(open, from.store.openIntentsOf(subject));
+  input.open = std::move(open);
   TRY(findings, from.store.findings(&subject));
   TRY(events, from.store.lastEvents(kRecentEvents, &subject));
   if (!input.open.empty()) {  // only what is under way can be late
-    TRY(estimates, learnDurations(from.cluster, from.store, subject));
-    input.estimates = std::move(estimates);
+    TRY(estimates, from.durations.of(from.cluster, from.store, subject, from.steady));
+    input.estimates = *estimates;
   }
   for (auto& fact : from.facts.of(subject)) input.facts.put(std::move(fact));
   input.findings = std::move(findings);

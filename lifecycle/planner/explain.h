@@ -54,8 +54,10 @@ struct ExplainSources {
   const Phases& phases;
   Store& store;
   const FactSet& facts;  ///< of the whole site: goals of a subject may ask for others'
+  KnownDurations& durations;
   WallTime now{};
-  double slowness = 1;  ///< as in ExplainInput
+  std::chrono::steady_clock::time_point steady{};  ///< for `durations`
+  double slowness = 1;                             ///< as in ExplainInput
 };
 
 /// Reads from the store what else an explanation needs: of this subject, not of the site. Pure but

@@ -159,11 +159,9 @@ Result<void> NodeChange::grantWipe(const Plan& plan, const NodeName& node) {
   const bool wipes = std::any_of(plan.actions.begin(), plan.actions.end(),
                                  [](const Action& a) { return a.disruption == Disruption::Wipe; });
   if (reason.empty() || !wipes) return {};
-  TRY(open, course_.services.store.openIntents());
+  TRY(open, course_.services.store.openIntentsOf(Subject(node)));
   for (const auto& intent : open)  // it has used its grant already
-    if (intent.action.facet.subject == Subject(node) &&
-        intent.action.disruption == Disruption::Wipe)
-      return {};
+    if (intent.action.disruption == Disruption::Wipe) return {};
   course_.note(node,
                fmt::format("{}@{} allows it to be wiped once: {}", course_.record.rollout().user,
                            course_.record.rollout().host, reason));
@@ -228,11 +226,8 @@ Async<std::string> NodeChange::converge(NodeName node, std::optional<Plan> plan)
     left = nothing_left ? "" : plan->actions.front().id;
     if (nothing_left && round > 0) {  // the first round also ends what an earlier process has left:
                                       // open intents, claims
-      CO_TRY(open, course_.services.store.openIntents());
-      if (std::none_of(open.begin(), open.end(), [&node](const Intent& i) {
-            return i.action.facet.subject == Subject(node);
-          }))
-        co_return std::string();
+      CO_TRY(open, course_.services.store.openIntentsOf(Subject(node)));
+      if (open.empty()) co_return std::string();
     }
     auto apply = course_.services.engine.apply(
         *std::exchange(plan, std::nullopt),  // an empty plan still closes open intents

@@ -148,6 +148,8 @@ class Store {
                                    const std::string& outcome, WallTime at) = 0;
   /// Oldest first.
   virtual Result<std::vector<Intent>> openIntents() = 0;
+  /// Those of one subject: reads no others, however many the site has.
+  virtual Result<std::vector<Intent>> openIntentsOf(const Subject& subject) = 0;
   /// Open and closed ones, newest first.
   virtual Result<std::vector<Intent>> intentsOf(const Subject& subject, std::size_t limit) = 0;
 

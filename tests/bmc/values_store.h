@@ -45,6 +45,9 @@ class ValuesStore final : public lifecycle::Store {
     return no();
   }
   Result<std::vector<lifecycle::Intent>> openIntents() override { return no(); }
+  Result<std::vector<lifecycle::Intent>> openIntentsOf(const lifecycle::Subject&) override {
+    return no();
+  }
   Result<std::vector<lifecycle::Intent>> intentsOf(const lifecycle::Subject&,
                                                    std::size_t) override {
     return no();

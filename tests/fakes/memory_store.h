@@ -91,6 +91,15 @@ class MemoryStore : public lifecycle::Store {
                  [](const auto& i) { return i.state == lifecycle::IntentState::Open; });
     return out;
   }
+  Result<std::vector<lifecycle::Intent>> openIntentsOf(const lifecycle::Subject& subject) override {
+    std::vector<lifecycle::Intent> out;
+    std::copy_if(data_->intents.begin(), data_->intents.end(), std::back_inserter(out),
+                 [&subject](const auto& i) {
+                   return i.state == lifecycle::IntentState::Open &&
+                          i.action.facet.subject == subject;
+                 });
+    return out;
+  }
   Result<std::vector<lifecycle::Intent>> intentsOf(const lifecycle::Subject& subject,
                                                    std::size_t limit) override {
     std::vector<lifecycle::Intent> out;

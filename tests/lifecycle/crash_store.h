@@ -74,6 +74,9 @@ class CrashStore final : public lifecycle::Store {
   Result<std::vector<lifecycle::Intent>> openIntents() override {
     return read([&] { return inner_.openIntents(); });
   }
+  Result<std::vector<lifecycle::Intent>> openIntentsOf(const lifecycle::Subject& subject) override {
+    return read([&] { return inner_.openIntentsOf(subject); });
+  }
   Result<std::vector<lifecycle::Intent>> intentsOf(const lifecycle::Subject& subject,
                                                    std::size_t limit) override {
     return read([&] { return inner_.intentsOf(subject, limit); });

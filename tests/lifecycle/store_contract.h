@@ -61,6 +61,13 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
     for (const auto& i : *intents) out.push_back(i.id);
     return out;
   }
+  std::vector<std::string> open(const Subject& subject) {
+    std::vector<std::string> out;
+    auto intents = store_->openIntentsOf(subject);
+    EXPECT_TRUE(intents);
+    for (const auto& i : *intents) out.push_back(i.id);
+    return out;
+  }
   std::unique_ptr<StoreMaker> maker_;
   std::unique_ptr<Store> store_;
 };

@@ -117,6 +117,10 @@ Result<std::vector<Intent>> IntentTable::openIntents() {
   return readIntents("state = 'open' AND :s = '' ORDER BY sequence", "", kMaxRows);
 }
 
+Result<std::vector<Intent>> IntentTable::openIntentsOf(const Subject& subject) {
+  return readIntents("state = 'open' AND subject = :s ORDER BY sequence", subject.str(), kMaxRows);
+}
+
 Result<std::vector<Intent>> IntentTable::intentsOf(const Subject& subject, std::size_t limit) {
   return readIntents("subject = :s ORDER BY sequence DESC", subject.str(), limit);
 }

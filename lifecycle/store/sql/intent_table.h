@@ -15,6 +15,7 @@ class IntentTable {
   Result<void> closeIntent(const std::string& intent_id, IntentState state,
                            const std::string& outcome, WallTime at);
   Result<std::vector<Intent>> openIntents();
+  Result<std::vector<Intent>> openIntentsOf(const Subject& subject);
   Result<std::vector<Intent>> intentsOf(const Subject& subject, std::size_t limit);
   Result<std::vector<Intent>> intentsOfPlan(const std::string& hash_prefix, std::size_t limit);
 

@@ -41,6 +41,9 @@ class SqlStore final : public Store {
     return intents_.closeIntent(intent_id, state, outcome, at);
   }
   Result<std::vector<Intent>> openIntents() override { return intents_.openIntents(); }
+  Result<std::vector<Intent>> openIntentsOf(const Subject& subject) override {
+    return intents_.openIntentsOf(subject);
+  }
   Result<std::vector<Intent>> intentsOf(const Subject& subject, std::size_t limit) override {
     return intents_.intentsOf(subject, limit);
   }

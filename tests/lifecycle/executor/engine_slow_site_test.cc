@@ -23,9 +23,10 @@ class SlowPlaceTest : public EngineTest {
     const Roster roster(rack_->cluster);
     const auto facts = *store_.facts();
     const auto phases = rack_->phases();
-    const auto input = gatherExplanation(
-        {rack_->cluster, roster, phases, store_, facts, clock_.now(), slownessOf(place_)},
-        Subject(NodeName("gpu001")));
+    KnownDurations durations{0s};
+    const auto input = gatherExplanation({rack_->cluster, roster, phases, store_, facts, durations,
+                                          clock_.now(), clock_.steady(), slownessOf(place_)},
+                                         Subject(NodeName("gpu001")));
     if (!input) ADD_FAILURE() << input.error().str();
     return input ? explain(*input) : Explanation();
   }

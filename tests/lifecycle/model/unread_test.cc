@@ -26,8 +26,9 @@ class UnreadTest : public EngineTest {
     const Roster roster(rack_->cluster);
     const auto facts = *store_.facts();
     const auto phases = rack_->phases();
-    auto input =
-        gatherExplanation({rack_->cluster, roster, phases, store_, facts, clock_.now()}, kGpu001);
+    KnownDurations durations{std::chrono::seconds(0)};
+    auto input = gatherExplanation(
+        {rack_->cluster, roster, phases, store_, facts, durations, clock_.now()}, kGpu001);
     EXPECT_TRUE(input);
     return explain(*input);
   }

@@ -43,6 +43,8 @@ TEST_P(StoreContract, anIntentIsOpenUntilItIsClosed) {
   ASSERT_TRUE(store_->openIntent(intent("i2", "n2/a")));
   ASSERT_TRUE(store_->openIntent(intent("i3", "n1/b")));
   EXPECT_THAT(open(), ElementsAre("i1", "i2", "i3"));
+  EXPECT_THAT(open(Subject(NodeName("n1"))), ElementsAre("i1", "i3"));
+  EXPECT_THAT(open(Subject(NodeName("n3"))), IsEmpty());
   ASSERT_TRUE(store_->recordOperation("i1", "/tasks/7"));
   const auto first = store_->openIntents()->front();
   EXPECT_EQ(first.operation, "/tasks/7");
@@ -52,6 +54,7 @@ TEST_P(StoreContract, anIntentIsOpenUntilItIsClosed) {
   ASSERT_TRUE(
       store_->closeIntent("i1", IntentState::Failed, "because", kNow + std::chrono::seconds(1)));
   EXPECT_THAT(open(), ElementsAre("i2", "i3"));
+  EXPECT_THAT(open(Subject(NodeName("n1"))), ElementsAre("i3"));
   auto history = store_->intentsOf(Subject(NodeName("n1")), 10);
   ASSERT_TRUE(history);
   ASSERT_EQ(history->size(), 2u);
