@@ -120,10 +120,11 @@ std::string_view toString(CulpritKind kind);
 
 struct Culprit {
   CulpritKind kind = CulpritKind::Node;
-  int a = -1;          ///< node; leaf of Leaf and Uplinks; cable of Cable
-  int b = -1;          ///< the other node of a Pair
-  int rail = -1;       ///< -1: all rails
-  double reached = 0;  ///< share of what its peers reach; 0: nothing
+  int a = -1;            ///< node; leaf of Leaf and Uplinks; cable of Cable
+  int b = -1;            ///< the other node of a Pair
+  int rail = -1;         ///< -1: all rails
+  bool between = false;  ///< of a Rail: only between its leaves
+  double reached = 0;    ///< share of what its peers reach; 0: nothing
   double confidence =
       0;          ///< 1 − the chance that noise alone accuses anything at all so in this run
   int tests = 0;  ///< that it was tested again with what is proven good

@@ -269,6 +269,22 @@ void RoundPlanner::addPartners(Round& made, std::vector<int>& free, const std::v
   }
 }
 
+/// Ends of a pair that was bad again, before it is tested once more: who has become bad since is
+/// bad with others, too.
+std::vector<int> RoundPlanner::withOthers() {
+  std::vector<int> out;
+  for (auto& path : state_.paths) {
+    if (!state_.isPathOpen(path) || path.is_asked || path.repeated <= path.seen_before ||
+        path.best >= 1 - state_.margins().path)
+      continue;
+    path.is_asked = true;
+    for (const auto& [node, partner] : {Pair{path.a, path.b}, Pair{path.b, path.a}})
+      if (!has(out, node) && !state_.isGoodElsewhere(node, path.rail, partner, path.round))
+        out.push_back(node);
+  }
+  return out;
+}
+
 void RoundPlanner::addPaths(Round& made, std::vector<int>& free) {
   for (const auto& path : state_.paths) {
     if (!state_.isPathOpen(path) || path.again || path.silent >= kMaxSilent || !has(free, path.a) ||
@@ -323,6 +339,9 @@ Round RoundPlanner::confirm() {
   addSuspects(made, free);
   if (state_.layout.cables) addCables(made, free);
   addPartners(made, free, state_.ask_near);
+  auto with_others = withOthers();
+  std::erase_if(with_others, [&free](int node) { return !has(free, node); });  // tested already
+  addPartners(made, free, with_others);
   addPaths(made, free);
   state_.controls = made.groups.size();
   addControls(made, free);

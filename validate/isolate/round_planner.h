@@ -34,6 +34,7 @@ class RoundPlanner {
   void addSuspects(Round& made, std::vector<int>& free);
   void addPartners(Round& made, std::vector<int>& free, const std::vector<int>& nodes);
   void addPaths(Round& made, std::vector<int>& free);
+  std::vector<int> withOthers();
   void addCables(Round& made, std::vector<int>& free);
 
   Isolation::State& state_;

@@ -298,6 +298,14 @@ Told tell(const Site& site, const Culprit& culprit) {
               "one switch is likelier than so many cables: check its firmware, power, temperature "
               "and error counters"};
     case CulpritKind::Rail:
+      if (culprit.between)
+        return {
+            fmt::format("rail {} between its leaves", culprit.rail),
+            fmt::format("reaches {} of what the other rails do between leaves; within each "
+                        "leaf it is as fast as they are",
+                        percent(culprit.reached)),
+            "NICs and leaves are good: compare this rail's uplinks and spines with another "
+            "rail's (cables, link speed, routing; `muster fabric diff`, `muster fabric health`)"};
       return {fmt::format("rail {}", culprit.rail),
               fmt::format("reaches {} of what the other rails do, on all nodes",
                           percent(culprit.reached)),
@@ -390,6 +398,7 @@ nlohmann::json toJson(const Site& site, const Verdict& verdict) {
                                     {"fresh_tests", culprit.tests}};
     for (const auto& [a, b] : culprit.seen) seen.push_back({name(a), name(b)});
     each["seen"] = std::move(seen);
+    if (culprit.between) each["between_leaves"] = true;
     if (culprit.rail >= 0) each["rail"] = culprit.rail;
     if (culprit.kind == CulpritKind::Node || culprit.kind == CulpritKind::Nic ||
         culprit.kind == CulpritKind::Pair)

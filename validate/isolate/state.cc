@@ -106,15 +106,38 @@ bool Isolation::State::wasBad(int node) const {
 std::vector<RailBehind> Isolation::State::railsBehind() const {
   std::vector<RailBehind> out;
   if (layout.rails == 1) return out;
+  const auto all = railShares([](const Sample&) { return true; });
+  const auto isNear = [this](const Sample& sample) { return leafOf(sample.a) == leafOf(sample.b); };
+  const auto near = railShares(isNear);
+  const auto far = railShares([&](const Sample& sample) { return !isNear(sample); });
+  const auto isBehind = [](const std::optional<double>& share) {
+    return share && *share < 1 - kRailBehind;
+  };
+  for (std::size_t rail = 0; rail < all.size(); ++rail)
+    if (const int number = static_cast<int>(rail);
+        isBehind(far[rail]) && near[rail] && !isBehind(near[rail]))
+      out.push_back({number, *far[rail], true});
+    else if (isBehind(all[rail]))
+      out.push_back({number, *all[rail]});
+  return out;
+}
+
+/// Of these tests: each rail's median, as a share of the rails' median; nullopt: it has none.
+std::vector<std::optional<double>> Isolation::State::railShares(
+    const std::function<bool(const Sample&)>& counts) const {
+  std::vector<std::vector<double>> rates(static_cast<std::size_t>(layout.rails));
+  for (const auto& sample : evidence.samples())
+    if (counts(sample)) rates[static_cast<std::size_t>(sample.rail)].push_back(sample.gbits);
   std::vector<double> medians;
-  for (int rail = 0; rail < layout.rails; ++rail) medians.push_back(evidence.medianGbits(rail));
+  for (auto& of_rail : rates)
+    if (!of_rail.empty()) medians.push_back(quantile(of_rail, 0.5));
   auto sorted = medians;
-  const double typical = quantile(sorted, 0.5);
-  if (typical <= 0) return out;
-  for (int rail = 0; rail < layout.rails; ++rail)
-    if (const double reached = medians[static_cast<std::size_t>(rail)] / typical;
-        reached < 1 - kRailBehind)
-      out.push_back({rail, reached});
+  const double typical = medians.size() < 2 ? 0 : quantile(sorted, 0.5);
+  std::vector<std::optional<double>> out;
+  for (auto& of_rail : rates)
+    out.push_back(of_rail.empty() || typical <= 0
+                      ? std::nullopt
+                      : std::optional(quantile(of_rail, 0.5) / typical));
   return out;
 }
 
@@ -168,7 +191,8 @@ void Isolation::State::raisePath(int a, int b, int rail, double share, int seen_
                    .rail = rail,
                    .share = share,
                    .repeated = seen_before,
-                   .seen_before = seen_before});
+                   .seen_before = seen_before,
+                   .round = round});
 }
 
 bool Isolation::State::isExplained(int a, int b, int rail) const {
@@ -191,6 +215,19 @@ bool Isolation::State::wasGoodTogether(const PathSuspect& path) const {
   return wasIn(path.a) && wasIn(path.b) && path.best < then.least - kSurelySeen &&
          !std::binary_search(then.bad.begin(), then.bad.end(),
                              Pair(std::min(path.a, path.b), std::max(path.a, path.b)));
+}
+
+bool Isolation::State::isGoodElsewhere(int node, int rail, int partner, int since) const {
+  const double least = 1 - margins().path;
+  const auto& samples = evidence.samples();  // in the order of rounds
+  for (auto each = samples.rbegin(); each != samples.rend() && each->round >= since; ++each) {
+    if (each->rail != rail || each->share < least || (each->a != node && each->b != node)) continue;
+    const int other = each->a == node ? each->b : each->a;
+    if (other != partner && nic(other, rail).status == PartStatus::Clear) return true;
+  }
+  return std::ranges::any_of(rows, [&](const RowResult& row) {
+    return row.node == node && row.rail == rail && row.round >= since && !row.bad;
+  });
 }
 
 bool Isolation::State::isCableOpen(const CableSuspect& cable) const {

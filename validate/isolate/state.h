@@ -56,6 +56,8 @@ struct PathSuspect {
   int seen_before = 0;               ///< of these, all-to-alls in which it was bad
   bool explained = false;            ///< by a cable or the uplinks of a leaf
   int silent = 0;
+  int round = 0;          ///< in which it was bad first
+  bool is_asked = false;  ///< both ends were given other partners since
 };
 
 struct CableSuspect {
@@ -75,7 +77,8 @@ struct UplinkSuspect {
 
 struct RailBehind {
   int rail;
-  double reached;  ///< share of what the others do
+  double reached;        ///< share of what the others do
+  bool between = false;  ///< only between leaves: within them it is as fast as the others
 };
 
 /// The newest all-to-all of all, of a rail: who was in it, and which pairs were bad.
@@ -149,6 +152,8 @@ struct Isolation::State {
   bool areFew() const { return layout.nodes() < options.few_nodes; }
   /// Rails that all nodes find slower than the others.
   std::vector<RailBehind> railsBehind() const;
+  std::vector<std::optional<double>> railShares(
+      const std::function<bool(const Sample&)>& counts) const;
   /// What is typical is less than the declared floor.
   bool isBelowFloor() const;
   std::vector<int> clearNodes() const;
@@ -162,6 +167,8 @@ struct Isolation::State {
   /// These two were good together in an all-to-all of all, and are far worse now: one of them, or
   /// its way, comes and goes. A pair that does not get on is bad at all times.
   bool wasGoodTogether(const PathSuspect& path) const;
+  /// Since this round it was good with somebody else: only then a pair may be to blame.
+  bool isGoodElsewhere(int node, int rail, int partner, int since) const;
   /// An all-to-all of all will show every pair: until then single bad tests are not looked at.
   bool willSeeAllPairs() const;
   bool isExplained(int a, int b, int rail) const;  ///< by a way that is known to be bad

@@ -129,11 +129,12 @@ void addNics(const Book& book) {
 
 void addRails(const Book& book) {
   const auto& state = book.state;
-  for (const auto& [rail, reached] : state.railsBehind()) {
+  for (const auto& [rail, reached, between] : state.railsBehind()) {
     const double tests = static_cast<double>(state.evidence.samples().size()) / state.layout.rails;
     book.verdict.culprits.push_back(
         {.kind = CulpritKind::Rail,
          .rail = rail,
+         .between = between,
          .reached = reached,
          .confidence = std::clamp(
              1 - book.tests *

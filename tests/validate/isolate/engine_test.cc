@@ -317,6 +317,27 @@ TEST(Isolate, aRailThatIsBadForAllIsTheRail) {
   }
 }
 
+// What was wrong: NICs and switches of a rail were accused "on all nodes", though each of them was
+// good within its leaf.
+TEST(Isolate, aRailThatIsBadBetweenItsLeavesIsNotTheRailOfAllNodes) {
+  for (const int leaves : {2, 4})
+    for (const bool groups : {false, true}) {
+      IsolateWorld world(14);
+      world.leaves = leaves, world.nodes_per_leaf = 8, world.rails = 2, world.spines = 1;
+      for (int leaf = 0; leaf < leaves; ++leaf) world.slowCable(world.cable(leaf, 0, 0), 0.6);
+      world.routes_known = false;
+      const auto verdict = world.isolated({.groups = groups});
+      const auto rail = std::ranges::find(verdict.culprits, CulpritKind::Rail, &Culprit::kind);
+      ASSERT_NE(rail, verdict.culprits.end()) << leaves << groups;
+      EXPECT_TRUE(rail->between);
+      EXPECT_EQ(rail->rail, 0);
+      EXPECT_NEAR(rail->reached, 0.6, 0.03);
+      for (const auto& culprit : verdict.culprits)
+        EXPECT_TRUE(culprit.kind == CulpritKind::Rail || culprit.kind == CulpritKind::Uplinks)
+            << toString(culprit.kind);
+    }
+}
+
 TEST(Isolate, aCableBetweenSwitchesIsNamedByTheRoutes) {
   for (int trial = 0; trial < 20; ++trial) {
     IsolateWorld world(static_cast<std::uint64_t>(trial) + 300);
@@ -433,6 +454,22 @@ TEST(Isolate, aTestThatSometimesSaysNothingAccusesNobody) {
     world.leaves = 8, world.nodes_per_leaf = 16, world.spines = 16, world.silent = 0.1;
     const auto verdict = world.isolated({.seed = static_cast<std::uint64_t>(trial)});
     EXPECT_TRUE(verdict.culprits.empty()) << trial;
+  }
+}
+
+// What was wrong: both ends of a pair that was named were "bad in some rounds, which nothing
+// explains".
+TEST(Isolate, aNamedPairExplainsTheRoundsOfItsNodes) {
+  for (int trial = 0; trial < 8; ++trial) {
+    IsolateWorld world(static_cast<std::uint64_t>(trial) + 700);
+    world.leaves = 1, world.nodes_per_leaf = 6;
+    world.slowPair(0, 1, 0, trial % 2 ? 0.3 : 0);
+    const auto verdict = world.isolated({.groups = trial % 4 < 2,
+                                         .end_rounds = roundsOf(Proof::Good),
+                                         .seed = static_cast<std::uint64_t>(trial)});
+    EXPECT_TRUE(test::names(verdict, CulpritKind::Pair, 0, 1)) << trial;
+    EXPECT_EQ(verdict.good.size() + verdict.cleared.size(), 6u) << trial;
+    for (const auto& unclear : verdict.unclear) ADD_FAILURE() << unclear.a << ": " << unclear.why;
   }
 }
 

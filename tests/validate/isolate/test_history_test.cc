@@ -227,6 +227,35 @@ TEST(IsolateWild, aNodeThatDiesOnTheWayIsNamedAndNotCleared) {
 }
 
 /// Three nodes: either one is named, or it is unclear; never both, and nobody slow is cleared.
+// What was wrong: its last tests were all with one node, the pair of them was named, and both were
+// good.
+TEST(IsolateWild, aNodeThatBecomesSlowLateIsNotGood) {
+  int named = 0;
+  constexpr int kTrials = 120;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    IsolateWorld world(static_cast<std::uint64_t>(trial) + 900);
+    world.leaves = 2, world.nodes_per_leaf = 4, world.spines = 4, world.rails = 1 + trial % 2;
+    const int slow = trial % 8, from = 6 + trial % 10;  // a run of good nodes ends with round 16
+    Isolation isolation(world.layout(), {.groups = false,
+                                         .end_rounds = roundsOf(Proof::Good),
+                                         .seed = static_cast<std::uint64_t>(trial)});
+    while (const auto round = isolation.next()) {
+      if (round->number == from) world.slowNode(slow, 0.61);
+      isolation.learn(world.run(*round));
+    }
+    const auto verdict = isolation.verdict();
+    ASSERT_GE(verdict.rounds, from) << trial;
+    EXPECT_EQ(std::ranges::count(verdict.good, slow) + std::ranges::count(verdict.cleared, slow), 0)
+        << trial << ": slow from round " << from << " of " << verdict.rounds;
+    for (const auto& culprit : verdict.culprits)
+      EXPECT_TRUE((culprit.kind == CulpritKind::Node || culprit.kind == CulpritKind::Nic) &&
+                  culprit.a == slow)
+          << trial << ' ' << toString(culprit.kind) << ' ' << culprit.a << ' ' << culprit.b;
+    named += !verdict.culprits.empty();
+  }
+  EXPECT_GE(named, kTrials * 9 / 10);
+}
+
 TEST(IsolateWild, threeNodesAreDecidedOrUnclear) {
   for (int trial = 0; trial < 60; ++trial) {
     PhysicalFabric fabric(static_cast<std::uint64_t>(trial) + 500);
