@@ -17,6 +17,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <set>
 
 namespace muster::app {
 
@@ -72,6 +73,18 @@ void sweep(RunWork& work) {
   }
 }
 
+/// Nodes that have not passed, and that no culprit names.
+std::size_t openNodes(const isolate::Verdict& verdict, std::size_t nodes) {
+  std::set<int> told(verdict.cleared.begin(), verdict.cleared.end());
+  told.insert(verdict.good.begin(), verdict.good.end());
+  for (const auto& culprit : verdict.culprits) {
+    using enum isolate::CulpritKind;
+    if (culprit.kind == Node || culprit.kind == Nic) told.insert(culprit.a);
+    if (culprit.kind == Pair) told.insert({culprit.a, culprit.b});
+  }
+  return nodes - std::min(told.size(), nodes);
+}
+
 Result<void> settle(RunWork& work, RunRows& rows, const Run& run,
                     const isolate::IsolationRun& done) {
   const auto& verdict = done.verdict;
@@ -84,9 +97,9 @@ Result<void> settle(RunWork& work, RunRows& rows, const Run& run,
   }
   if (!verdict.unclear.empty())
     lines.push_back(
-        fmt::format("{} of {} nodes are neither cleared nor accused; every test is in {}",
-                    site.nodes.size() - verdict.cleared.size() - verdict.good.size(),
-                    site.nodes.size(), file.string()));
+        fmt::format("{} of {} nodes are neither cleared nor accused; every test is in "
+                    "{}",
+                    openNodes(verdict, site.nodes.size()), site.nodes.size(), file.string()));
   const auto proof =
       verdict.culprits.empty() && !verdict.good.empty()
           ? fmt::format(

@@ -27,10 +27,27 @@ Result<Run> RunRows::move(const std::string& id, RunState to, RunReason reason,
 }
 
 Result<void> RunRows::endWith(const std::string& id, const Error& error) {
-  if (error.canRetry()) return std::unexpected(error);
+  if (error.canRetry()) {
+    (void)waitsFor(id, error.str());  // the store may be what is away
+    return std::unexpected(error);
+  }
   TRY(run, readRun(store_, id));
   if (!mayChange(run.state, RunState::Failed, RunMover::Executor)) return std::unexpected(error);
   TRY_OK(move(id, RunState::Failed, RunReason::CannotPlan, error.str()));
+  return {};
+}
+
+/// What hinders a run is shown with it, once.
+Result<void> RunRows::waitsFor(const std::string& id, const std::string& trouble) {
+  const auto text = ("tried again: " + trouble).substr(0, kCutRunTextBytes);
+  TRY(run, readRun(store_, id));
+  if (run.text == text) return {};
+  TRY(noted, changeRun(store_, id, [&](Run row, std::string& note) -> Result<Run> {
+        note = fmt::format("run {}: {}", id, text);
+        row.text = text;
+        return row;
+      }));
+  (void)noted;
   return {};
 }
 

@@ -28,11 +28,13 @@ class RunRows {
                               const std::function<void(lifecycle::Run&)>& edit = {});
   /// One that is too long is not kept.
   Result<void> keepPlan(const std::string& id, const lifecycle::Plan& plan);
-  /// Ends the run for good, unless trying again may help: then that is the error.
+  /// Ends the run for good, unless trying again may help: then that is the error, and the row says
+  /// what hinders it.
   Result<void> endWith(const std::string& id, const Error& error);
   void tell(const std::string& text) const;
 
  private:
+  Result<void> waitsFor(const std::string& id, const std::string& trouble);
   lifecycle::RunStore& store_;
   const Clock& clock_;
   const std::string holder_;

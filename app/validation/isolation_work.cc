@@ -316,9 +316,11 @@ Async<isolate::IsolationRun> isolateNodes(IsolationServices services, IsolationW
   CO_TRY_OK(log.fetch());
   CO_TRY(begun, co_await interruptedRun(services, log));
   if (!begun) {
-    CO_TRY(made, co_await beginRun(services, std::move(wish)));
-    CO_TRY_OK(log.begin(made));
-    begun = std::move(made);
+    auto made = co_await beginRun(services, std::move(wish));
+    if (!made)  // tried again, it would hold up whatever is asked for behind it
+      co_return fail(std::move(made).error().retryable(false).within("nothing was tested"));
+    CO_TRY_OK(log.begin(*made));
+    begun = std::move(*made);
   }
   const isolate::RoundBegins tell = [&services](const isolate::Round& round) {
     services.notice(

@@ -179,6 +179,28 @@ TEST(IsolationRun, leavesNodesWithJobsAlone) {
   EXPECT_EQ(all.run().subjects, "gpu[001-004,006-008]");
 }
 
+// What was wrong: it was tried again for ever, said nothing, and held up every run behind it.
+TEST(IsolationRun, thatCannotBeginHasFailed) {
+  struct Deaf final : IsolationTrial {
+    Deaf() {
+      for (const auto& [node, machine] : rack_.machines) {
+        auto state = *rack_.agents.state(node);
+        state.probes.erase("rdma.devices");
+        rack_.agents.setState(std::move(state));
+      }
+    }
+    using IsolationTrial::run;
+    using IsolationTrial::tests;
+  };
+  Deaf trial;
+  EXPECT_TRUE(trial.live({}).ok) << trial.story();
+  EXPECT_EQ(toString(trial.run().state), toString(RunState::Failed)) << trial.run().text;
+  EXPECT_EQ(trial.run().reason, RunReason::CannotPlan);
+  EXPECT_THAT(trial.run().text, HasSubstr("nothing was tested: "));
+  EXPECT_THAT(trial.run().text, HasSubstr("no RDMA device is reported"));
+  EXPECT_EQ(trial.tests(), 0u);
+}
+
 /// Cancelled, it leaves nothing that a later one would go on with.
 TEST(IsolationRun, isCancelledBeforeItBegins) {
   struct Cancelled final : IsolationTrial {
