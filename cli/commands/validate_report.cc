@@ -105,10 +105,10 @@ int validateBaseline(const app::Options& options, const app::MeasurementsRequest
       "be "
       "bad\n",
       request.days);
-  std::cout << fmt::format("{:<34}{:<40}{:>8}{:>12}{:>9}\n", "sku", "metric", "values", "median",
+  std::cout << fmt::format("{:<34}{:<40}{:>8}{:>12}{:>12}\n", "sku", "metric", "values", "median",
                            "σ");
   for (const auto& group : measured->typical)
-    std::cout << fmt::format("{:<34}{:<40}{:>8}{:>12}{:>9}\n", group.sku, group.metric,
+    std::cout << fmt::format("{:<34}{:<40}{:>8}{:>12}{:>12}\n", group.sku, group.metric,
                              group.values, validate::report::shortNumber(group.median),
                              validate::report::shortNumber(group.sigma));
   return kOk;

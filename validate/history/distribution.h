@@ -28,13 +28,25 @@ struct Populations {
   double border = 0;  ///< the first value of the upper one
   std::size_t below = 0, above = 0;
   double sigmas = 0;  ///< their distance, in σ of the wider one
+  struct Part {
+    double from;  ///< its first value
+    Scale scale;
+  };
+  /// Ascending: where either side of the border falls into several parts itself. Empty: none does.
+  std::vector<Part> parts;
   bool isLow(double value) const { return value < border; }
+  /// Of the part that a value is in.
+  const Scale& of(double value) const;
 };
 /// Their distance, from which on they are two. Halves of one normal distribution are 2.3 apart; of
 /// 6,000 draws of 16 normal values 5 had a distance of more than 8 with a gap of 4.
 inline constexpr double kTwoPopulations = 8, kTwoPopulationsGap = 4;
 /// Nothing: they are one, or the smaller one has fewer than three values or less than a fiftieth.
 std::optional<Populations> populationsOf(std::vector<double> values);
+/// Three places and more, each with nothing between it and the next: one way to part them in two
+/// for each gap, ascending. Empty: they have no such places, or are too few. A step of values that
+/// are counted in whole steps is no gap.
+std::vector<Populations> placesOf(std::vector<double> values);
 
 /// Noise has heavier tails than a normal distribution. How far they reach is seen on the good
 /// sides, where nothing is wrong, of all metrics together: one metric has too few values to tell.

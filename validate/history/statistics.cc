@@ -28,6 +28,8 @@ constexpr double kForNodes = 0.5, kForRacks = 0.125, kForDevices = 0.125, kForDr
 /// Two populations count when they are so far apart, a share of the greater, and when robust scales
 /// are not those of the good one any more: a smaller worse part is named node by node.
 constexpr double kLeastApart = 0.05, kLeastWorse = 0.25;
+/// Robust σ of a rate, a share of its median: parts of one kind differ less.
+constexpr double kWidest = 0.1;
 constexpr std::size_t kLeastFalls = 2;  ///< of a series that is bad again and again
 /// A fall is looked for in all of the past, so it must be further than noise reaches in a long one:
 /// the budget's limit is that of the newest values alone.
@@ -221,12 +223,11 @@ Scaled scaled(const std::vector<double>& values, std::optional<double> relative_
   if (out.populations) {
     out.populations->low = floored(out.populations->low);
     out.populations->high = floored(out.populations->high);
+    for (auto& part : out.populations->parts) part.scale = floored(part.scale);
   }
   out.typical.reserve(values.size()), out.sigmas.reserve(values.size());
   for (const double value : values) {
-    const auto& own = !out.populations                ? all
-                      : out.populations->isLow(value) ? out.populations->low
-                                                      : out.populations->high;
+    const auto& own = out.populations ? out.populations->of(value) : all;
     out.typical.push_back(own.median);
     out.sigmas.push_back(own.sigma > 0 ? (value - own.median) / own.sigma : 0);
   }
@@ -240,14 +241,23 @@ bool areWorthAnAlarm(const Populations& two, Better better) {
   return worse >= kLeastWorse * static_cast<double>(two.below + two.above);
 }
 
+bool areApart(const Populations& two) {
+  const double most = std::max(std::abs(two.low.median), std::abs(two.high.median));
+  return two.high.median - two.low.median >= kLeastApart * most;
+}
+
 Scaled scaledValues(std::string_view metric, const std::vector<double>& values) {
   const auto* word = wordOf(metric);
+  const auto better = word ? word->better : Better::Unknown;
+  const auto counts = [better](const Populations& two) {
+    return areApart(two) && areWorthAnAlarm(two, better);
+  };
   auto two = populationsOf(values);
-  if (two) {
-    const double most = std::max(std::abs(two->low.median), std::abs(two->high.median));
-    if (two->high.median - two->low.median < kLeastApart * most ||
-        !areWorthAnAlarm(*two, word ? word->better : Better::Unknown))
-      two.reset();
+  if (two && !counts(*two)) two.reset();
+  if (!two && better != Better::Unknown) {  // the best place then, and all that are worse
+    auto ways = placesOf(values);
+    if (better == Better::Higher) std::ranges::reverse(ways);
+    if (const auto way = std::ranges::find_if(ways, counts); way != ways.end()) two = *way;
   }
   return scaled(values, std::nullopt, word ? word->least_sigma : 0, std::move(two));
 }
@@ -344,7 +354,11 @@ class Analysis {
     const auto all = scaledValues(metric, values);
     group.median = all.median, group.sigma = all.sigma;
     group.evaluated = values.size() >= out_.policy.least_group && group.sigma > 0;
-    if (group.evaluated) {
+    if (group.evaluated && isTooWide(group, all)) {
+      group.evaluated = false;  // nobody is like peers that are not like each other
+      evaluateSpread(group, values.size());
+      for (const auto& series : gathered.series) note(series, group, 0);
+    } else if (group.evaluated) {
       evaluateNodes(group, gathered, all);
       if (all.populations) {
         evaluatePopulations(group, gathered, *all.populations);
@@ -395,6 +409,23 @@ class Analysis {
                  series.values.back().number, newest.typical[i], bad, group.limit}))
         nodes_.at(series.node).alarmed = true;
     }
+  }
+
+  static bool isTooWide(const Group& group, const Scaled& all) {
+    return group.better == Better::Higher && !all.populations && group.median > 0 &&
+           group.sigma > kWidest * group.median;
+  }
+
+  void evaluateSpread(const Group& group, std::size_t values) {
+    (void)raise({.kind = AlarmKind::Spread,
+                 .sku = group.sku,
+                 .metric = group.metric,
+                 .subject = group.sku,
+                 .value = group.median - group.sigma,
+                 .typical = group.median,
+                 .sigmas = group.sigma / group.median,
+                 .limit = kWidest,
+                 .others = values});
   }
 
   /// Which half is right cannot be told from the numbers; which one is worse, can.
@@ -555,6 +586,8 @@ std::string_view toString(AlarmKind kind) {
       return "populations";
     case AlarmKind::Intermittent:
       return "intermittent";
+    case AlarmKind::Spread:
+      return "spread";
   }
   return "?";
 }

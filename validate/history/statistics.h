@@ -32,8 +32,19 @@ struct Policy {
 };
 
 /// Populations: a part of the SKU is worse than the others, too large to be outliers. Intermittent:
-/// good now, bad again and again before.
-enum class AlarmKind { Bits, Node, Rack, Device, Drift, FleetDrift, Populations, Intermittent };
+/// good now, bad again and again before. Spread: a rate of which the values of one SKU differ so
+/// much, in no places, that none of them is like its peers.
+enum class AlarmKind {
+  Bits,
+  Node,
+  Rack,
+  Device,
+  Drift,
+  FleetDrift,
+  Populations,
+  Intermittent,
+  Spread
+};
 std::string_view toString(AlarmKind kind);
 
 struct Alarm {
@@ -44,6 +55,7 @@ struct Alarm {
   double limit = 0;   ///< σ from which on it is an alarm there
   /// Bits: devices that computed what is typical; no noise is in that, and no σ. Populations,
   /// FleetDrift: values that are not of it. Intermittent: how often it has fallen.
+  /// Spread: values in all; there `value` is one σ below typical, and `sigmas` σ's share of it.
   std::size_t others = 0;
   /// Populations: nodes of the worse part; FleetDrift: of the part that has drifted, empty: all.
   std::vector<std::string> members;

@@ -29,7 +29,8 @@ std::string leftOutText(const history::Statistics& statistics) {
   std::vector<std::string> parts;
   if (statistics.not_evaluated > 0)
     parts.push_back(fmt::format(
-        "not evaluated: {} of {} metrics, which have fewer than {} values, or nothing but zeros",
+        "not evaluated: {} of {} metrics, which fewer than {} nodes or devices of one SKU have, or "
+        "which are nothing but zeros",
         statistics.not_evaluated, statistics.groups.size(), statistics.policy.least_group));
   if (statistics.from_future > 0)
     parts.push_back(
@@ -71,6 +72,13 @@ std::string sentence(const Alarm& alarm) {
       return fmt::format(
           "{} is like its peers now, but fell {} times: {} was {} what was typical then, {}",
           alarm.subject, alarm.others, alarm.metric, shortNumber(alarm.value),
+          shortNumber(alarm.typical));
+    case AlarmKind::Spread:
+      return fmt::format(
+          "{}: the {} values of {} differ by {:.0f} % of their median {} (robust σ), more than "
+          "parts of one kind do, and lie in no places: nobody is like his peers there; compare the "
+          "best node with the worst (firmware, cables, clocks, power)",
+          alarm.subject, alarm.others, alarm.metric, 100 * alarm.sigmas,
           shortNumber(alarm.typical));
     default:
       return fmt::format("{} is {} what is typical: {} {}, typical {}", alarm.subject, much,

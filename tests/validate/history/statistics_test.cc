@@ -215,6 +215,56 @@ TEST(FleetStatistics, halfOfAFleetThatIsSlowIsNotLikeItsPeers) {
     }
 }
 
+/// Rates in three places: with the median of all, nobody was far from what is typical.
+TEST(FleetStatistics, threePlacesAreNotLikeEachOther) {
+  struct Case {
+    std::vector<double> shares;  ///< of the best, one for each quarter of 32 nodes
+    std::size_t worse;
+  };
+  for (const auto& [shares, worse] :
+       {Case{{1, 1, 0.9, 0.8}, 16}, Case{{1, 0.75, 0.5, 0.5}, 24}, Case{{1, 1, 1, 0.9}, 8}}) {
+    Noise noise;
+    const auto statistics = history::analyse(
+        days(1, "gpu.burn/gemm_tflops@0",
+             [&](int node, int) { return noise() * shares[static_cast<std::size_t>(node / 8)]; }),
+        {});
+    const auto found = of(statistics, AlarmKind::Populations);
+    ASSERT_EQ(found.size(), 1u) << worse;
+    EXPECT_EQ(found[0].members.size(), worse);
+    EXPECT_LE(statistics.alarms.size(), 3u) << "one by chance is in the budget";
+  }
+}
+
+/// A few between two halves hid both.
+TEST(FleetStatistics, aFewBetweenTwoHalvesHideNeither) {
+  Noise noise;
+  const auto statistics =
+      history::analyse(days(1, "gpu.burn/gemm_tflops@0",
+                            [&](int node, int) {
+                              return noise() * (node < 14 ? 0.875 : node < 17 ? 0.9375 : 1);
+                            }),
+                       {});
+  const auto found = of(statistics, AlarmKind::Populations);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].members.size(), 17u);
+}
+
+TEST(FleetStatistics, ratesThatAreSpreadOutAreNobodysPeers) {
+  const auto spread = [](double least) {
+    return history::analyse(
+        days(1, "rdma.pair/pair_gbits",
+             [&](int node, int) { return 400 * (least + (1 - least) * node / 31); }),
+        {});
+  };
+  const auto wide = spread(0.5);
+  const auto found = of(wide, AlarmKind::Spread);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(report::sentence(found[0]), HasSubstr("nobody is like his peers there"));
+  EXPECT_THAT(report::toJunit(wide, {}), HasSubstr("type=\"spread\""));
+  for (const auto& node : wide.nodes) EXPECT_FALSE(node.compared) << "skipped, not passed";
+  EXPECT_TRUE(of(spread(0.9), AlarmKind::Spread).empty());
+}
+
 TEST(FleetStatistics, aNodeIsComparedWithTheHalfThatItIsIn) {
   Noise noise;
   const auto statistics = history::analyse(
