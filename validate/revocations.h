@@ -63,7 +63,7 @@ class Revocations {
   Result<std::int64_t> exportTo(const std::filesystem::path& folder) const;
   /// Writes, signed, that the list last read was the newest one at `now`; also an empty list, where
   /// nothing was ever revoked. Whoever verifies far away learns from it how old his list is: list N
-  /// itself has the same bytes for ever.
+  /// itself has the same bytes as long as one key signs.
   Result<void> exportAsOf(const std::filesystem::path& folder, WallTime now) const;
   /// Signs every record and the list anew, with the key that signs now: what the key before has
   /// signed is needed no more. Effect: idempotent; killed anywhere, each record has one of both

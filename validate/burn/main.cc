@@ -66,7 +66,7 @@ CLI::Validator wholeNumber() {
 CLI::Validator sizeOfProducts() {
   return {[](const std::string& text) {
             int n = 0;
-            if (CLI::detail::lexical_cast(text, n) && n >= 0 && n <= kMostN && n % kTile == 0)
+            if (CLI::detail::lexical_cast(text, n) && n > 0 && n <= kMostN && n % kTile == 0)
               return std::string();
             return fmt::format("expected a multiple of {} up to {}, not {}", kTile, kMostN, text);
           },
@@ -187,18 +187,20 @@ Result<std::map<std::string, double>> floorsOf(const Words& words) {
   std::map<std::string, double> floors;
   for (const auto& text : words.floors) {
     const auto at = text.find('=');
-    std::size_t used = 0;
+    const auto name = text.substr(0, at);
+    const char* const end = text.data() + text.size();
     double value = 0;
-    try {
-      value = at == std::string::npos ? 0 : std::stod(text.substr(at + 1), &used);
-    } catch (const std::exception&) {
-      used = 0;
-    }
-    if (at == std::string::npos || at == 0 || used != text.size() - at - 1 || !(value > 0) ||
+    const auto read = at == std::string::npos
+                          ? std::from_chars_result{end, std::errc::invalid_argument}
+                          : std::from_chars(text.data() + at + 1, end, value);
+    if (name.empty() || read.ec != std::errc() || read.ptr != end || !(value > 0) ||
         !(value < 1e300))
       return fail(ErrorCode::InvalidInput,
-                  fmt::format("--min {}: expected VALUE=NUMBER with a number above zero", text));
-    floors[text.substr(0, at)] = value;
+                  fmt::format("--min {}: expected VALUE=NUMBER with a number above zero (a comma "
+                              "begins the next one)",
+                              text));
+    if (!floors.emplace(name, value).second)
+      return fail(ErrorCode::InvalidInput, fmt::format("--min {}: given twice", name));
   }
   return floors;
 }

@@ -23,7 +23,7 @@ constexpr std::string_view kRelease = "GDS release version:", kGpu = "GPU index 
                            kVerification = "Platform verification ", kIommu = "IOMMU:";
 
 /// Until release 1.15, and since.
-constexpr std::array<std::string_view, 4> kDirect{"Supported", "nvfs", "p2pdma", "dmabuf"};
+constexpr std::array<std::string_view, 5> kDirect{"Supported", "nvfs", "p2pdma", "dmabuf", "c2c"};
 constexpr std::array<std::string_view, 3> kNotDirect{"Unsupported", "compat", "N/A"};
 
 bool isIn(std::span<const std::string_view> words, const std::string& word) {
@@ -138,6 +138,10 @@ Result<GdsPlatform> parseGdsCheck(std::string_view output) {
   for (const auto& each : kSections)
     if (each.section != Section::Environment && !met.contains(each.section))
       return fail(ErrorCode::Corrupt, fmt::format("it has no section {}", each.line));
+  // Releases 1.13 to 1.15 print it as a driver of its own; it is a way of the same disks.
+  if (const auto own = out.drivers.find("NVMe P2PDMA");
+      own != out.drivers.end() && own->second == std::set<std::string>{"Supported"})
+    out.drivers["NVMe"].insert("p2pdma");
   if (out.release.empty()) return fail(ErrorCode::Corrupt, "it does not say which release it is");
   if (out.verification.empty())
     return fail(ErrorCode::Corrupt, "it ends without a word on the platform");

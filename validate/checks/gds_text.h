@@ -14,7 +14,7 @@ namespace muster::validate {
 struct GdsPlatform {
   std::string release;
   /// Each storage driver with its ways: "Supported" and "Unsupported" until release 1.15, "nvfs",
-  /// "p2pdma", "dmabuf", "compat" since. Compat copies through the processor's memory.
+  /// "p2pdma", "dmabuf", "c2c", "compat" since. Compat copies through the processor's memory.
   std::map<std::string, std::set<std::string>> drivers;
   std::map<std::string, std::string> settings;  ///< "properties.use_compat_mode" → "true"
   std::map<int, bool> gpus;                     ///< by index: supports GDS

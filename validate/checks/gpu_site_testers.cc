@@ -48,15 +48,16 @@ Verdict checkGpuDcgm(const nlohmann::json& params, const Host& host) {
                               cutToBytes(done->err, 300)));
   auto wrong = collective::shortcomings(*report, expected);
   if (done->code != 0) wrong.push_back(fmt::format("dcgmi ended with {}", done->code));
-  const auto skipped = report->skipped.empty()
-                           ? std::string()
-                           : fmt::format("; not run: {}", fmt::join(report->skipped, ", "));
-  auto verdict = wrong.empty()
-                     ? pass(fmt::format("DCGM {} level {}: {} results passed, all tests on each of "
-                                        "{} GPUs{}",
-                                        report->version, expected.level, report->passed,
-                                        expected.gpus, skipped))
-                     : failed(fmt::format("{}", fmt::join(wrong, "; ")));
+  const auto not_run = collective::notRun(*report, expected);
+  const auto skipped =
+      not_run.empty() ? std::string() : fmt::format("; not run: {}", fmt::join(not_run, ", "));
+  auto verdict =
+      wrong.empty()
+          ? pass(fmt::format("DCGM {} level {}: {} results passed, all {} on each of "
+                             "{} GPUs{}",
+                             report->version, expected.level, report->passed,
+                             not_run.empty() ? "tests" : "other tests", expected.gpus, skipped))
+          : failed(fmt::format("{}", fmt::join(wrong, "; ")));
   verdict.evidence = {{"output", done->out.substr(0, kEvidenceBytes)}};
   return verdict;
 }

@@ -187,7 +187,7 @@ Verdict checkGpuSramEcc(const nlohmann::json& params, const Host& host) {
   const double most = params.value("max_corrected", kMaxCorrected);
   return eachGpu(
       params, host,
-      "SRAM without uncorrected errors since the driver was loaded, nothing to repair",
+      "no uncorrected error of SRAM or DRAM since the driver was loaded, nothing to repair",
       [&](const Gpu& gpu, Found& found, Verdict& verdict) {
         auto& wrong = found.wrong;
         // Before Ampere there is one number, and no threshold.
@@ -219,10 +219,12 @@ Verdict checkGpuSramEcc(const nlohmann::json& params, const Host& host) {
         }
         count("volatile/sram_correctable", "corrected SRAM errors", most);
         count("volatile/dram_correctable", "corrected DRAM errors", most);
+        count("volatile/dram_uncorrectable", "uncorrected DRAM errors", 0);
         for (const char* path :
              {"ecc_errors/channel_repair_pending", "ecc_errors/tpc_repair_pending",
               "ecc_errors/unrepairable_memory", "remapped_rows/remapped_row_pending",
-              "remapped_rows/remapped_row_failure"})
+              "remapped_rows/remapped_row_failure", "retired_pages/pending_retirement",
+              "retired_pages/pending_blacklist"})
           if (const auto* state = gpu.xml->find(path);
               state && state->text != "No" && state->text != "N/A")
             wrong.push_back(fmt::format("{} is {}", state->name, shown(state->text)));

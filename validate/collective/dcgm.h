@@ -50,6 +50,10 @@ struct DcgmExpected {
 /// Empty: the diagnostic passed.
 std::vector<std::string> shortcomings(const DcgmReport& report, const DcgmExpected& expected);
 
+/// What did not run: optional tests, and "memory on GPU 1" of those that the site allows to be
+/// skipped.
+std::set<std::string> notRun(const DcgmReport& report, const DcgmExpected& expected);
+
 /// DCGM 4's name of a test of any release: "GPU Memory" is "memory".
 std::string dcgmTestName(std::string_view printed);
 /// Tests that only some GPU models, or only hosts with another package, have.

@@ -93,6 +93,15 @@ bool isOptionalDcgmTest(std::string_view test) {
   return std::find(kOptional.begin(), kOptional.end(), test) != kOptional.end();
 }
 
+std::set<std::string> notRun(const DcgmReport& report, const DcgmExpected& expected) {
+  auto out = report.skipped;
+  for (const auto& finding : report.findings)
+    if (isSkipped(finding, expected.may_skip))
+      out.insert(finding.entity.empty() ? finding.test
+                                        : fmt::format("{} on {}", finding.test, finding.entity));
+  return out;
+}
+
 std::vector<std::string> shortcomings(const DcgmReport& report, const DcgmExpected& expected) {
   std::vector<std::string> wrong;
   for (const auto& finding : report.findings)

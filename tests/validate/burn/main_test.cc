@@ -39,7 +39,8 @@ TEST(BurnProgram, aNumberThatIsNoneIsRefusedWithItsOption) {
 TEST(BurnProgram, whatItWouldReadAsSomethingElseIsRefused) {
   for (const std::string words :
        {"--seed=-1", "--seed=18446744073709551616", "--seed=0x10", "--n 64", "--n 1", "--n 16512",
-        "--n -128", "--min =1", "--min a=1,=2"}) {
+        "--n -128", "--n 0", "--min =1", "--min a=1,=2", "--min a=0x10", "--min a=1,5",
+        "--min a=1 --min a=2"}) {
     const auto ended =
         burnBy("exec \"$1\" --threads 1 --no-canary --stage units --seconds 0 " + words);
     EXPECT_EQ(ended.code, kWrongWords) << words << ": " << ended.out << ended.err;

@@ -107,6 +107,14 @@ TEST_F(Gds, publicOutputsAreRead) {
         .model = "NVIDIA L40S bar:1 bar size (MiB):65536"},
        "NVMe P2PDMA",
        true},
+      {{.source = "the same: it is a way of NVMe",
+        .drivers = " NVMe P2PDMA        : Supported\n NVMe               : Unsupported\n"},
+       "NVMe",
+       true},
+      {{.source = "1.14: neither", .drivers = " NVMe P2PDMA : Unsupported\n NVMe : Unsupported\n"},
+       "NVMe",
+       false},
+      {{.source = "1.16 on a Grace node", .drivers = "NVMe : c2c, nvfs, compat\n"}, "NVMe", true},
       {{.source = "1.16 in NVIDIA's installation guide: ways, no spaces",
         .head =
             "GDS release version: 1.16.0.49\nnvidia_fs version: 2.27 nvidia_fs minimum version: "

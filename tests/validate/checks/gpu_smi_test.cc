@@ -206,6 +206,8 @@ TEST_F(GpuSmi, sramErrorsAndPendingRepairsFail) {
   failsWith("gpu.sram-ecc", "<sram_correctable>0", "<sram_correctable>1001", "at most 1000");
   failsWith("gpu.sram-ecc", "<dram_correctable>0", "<dram_correctable>11", "at most 10",
             {{"max_corrected", 10}});
+  failsWith("gpu.sram-ecc", "<dram_uncorrectable>0", "<dram_uncorrectable>1",
+            "1 uncorrected DRAM errors, at most 0");
   failsWith("gpu.sram-ecc", "<sram_correctable>0", "<sram_correctable>N/A", "are N/A");
   failsWith("gpu.sram-ecc", "<tpc_repair_pending>No", "<tpc_repair_pending>Yes",
             "tpc_repair_pending is Yes");
@@ -216,6 +218,11 @@ TEST_F(GpuSmi, sramErrorsAndPendingRepairsFail) {
             "remapped_row_pending is Yes");
   failsWith("gpu.sram-ecc", "<remapped_row_failure>No", "<remapped_row_failure>Yes",
             "remapped_row_failure is Yes");
+  // GPUs before row remapping (a V100's words).
+  for (const char* pending : {"pending_retirement", "pending_blacklist"})
+    failsWith("gpu.sram-ecc", "<remapped_rows>",
+              fmt::format("<retired_pages><{0}>Yes</{0}></retired_pages><remapped_rows>", pending),
+              fmt::format("{} is Yes", pending));
   // As drivers up to 560 ask for it.
   failsWith("gpu.sram-ecc", "<reset_required>No", "<reset_required>Yes", "reset_required");
   failsWith("gpu.sram-ecc", "<drain_and_reset_recommended>No", "<drain_and_reset_recommended>Yes",

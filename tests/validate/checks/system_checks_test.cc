@@ -388,6 +388,14 @@ TEST_F(SystemChecks, dcgmPassesWhenEachGpuHasPassedEachTestOfTheLevel) {
   auto without = asked;
   without["may_skip"] = "pcie,pulse_test";
   EXPECT_EQ(check("gpu.dcgm", without).status, CheckStatus::Pass) << "and the site says it cannot";
+  auto one_skips = dcgmAnswer(8, {"software", "memory", "pcie"});
+  const std::string passed = R"({"entity_group":"GPU","entity_id":5,"status":"Pass"})";
+  const auto last = one_skips.rfind(passed);
+  ASSERT_NE(last, one_skips.npos) << one_skips;
+  one_skips.replace(last, passed.size(), R"({"entity_group":"GPU","entity_id":5,"status":"Skip"})");
+  outputs_["dcgmi"] = {0, one_skips, ""};
+  EXPECT_THAT(check("gpu.dcgm", without).text,
+              HasSubstr("all other tests on each of 8 GPUs; not run: pcie on GPU 5"));
   outputs_["dcgmi"] = {1, "Error: unable to establish a connection", ""};
   EXPECT_EQ(check("gpu.dcgm", asked).status, CheckStatus::NoData);
 }
