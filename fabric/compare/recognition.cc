@@ -123,12 +123,25 @@ class Recognition {
     }
     exchangeSwitches();
     auto out = ofOtherFabrics();
+    renumberHosts();
+    for (const auto& [found, as] : renumbered_)
+      out.emplace(*found_.names[Graph::at(found)], *declared_.names[Graph::at(as)]);
     for (int id = 0; id < found_.size(); ++id)
       if (const int as = is_[Graph::at(id)]; as != kNone)
         if (const auto &from = *found_.names[Graph::at(id)], &to = *declared_.names[Graph::at(as)];
             from != to && !found_.ids.contains(to))  // a device of the other kind may carry it
           out.emplace(from, to);
     return out;
+  }
+
+  /// "gpu001 shows fewer HCAs than it has…"; empty: no host.
+  std::string noteOfRenumbered() const {
+    if (renumbered_hosts_ == 0) return {};
+    return fmt::format(
+        "{}{} shows fewer HCAs than it has, and its kernel has numbered the others "
+        "anew: they are told by their cables",
+        a_renumbered_,
+        renumbered_hosts_ > 1 ? fmt::format(" (and {} more hosts)", renumbered_hosts_ - 1) : "");
   }
 
  private:
@@ -380,6 +393,60 @@ class Recognition {
     for (const auto& [id, as] : wish) is_[Graph::at(id)] = as;
   }
 
+  /// A kernel numbers the HCAs that it finds: where one has died, those behind it answer with the
+  /// number before, at cables that are right. So a host that shows fewer than it has, each at the
+  /// place of one of its own and in their order, has a dead HCA, and no cable that moved.
+  void renumberHosts() {
+    std::map<int, int> found_as;  // declared → found
+    for (int id = 0; id < found_.size(); ++id)
+      if (!found_.is_switch[Graph::at(id)] && is_[Graph::at(id)] != kNone)
+        found_as.emplace(is_[Graph::at(id)], id);
+    for (const auto& [host, hcas] : hosts_) {
+      std::vector<std::pair<int, int>> places;  // found, the HCA that belongs to its cables
+      for (const int hca : inNumbers(hcas))
+        if (const auto found = found_as.find(hca); found != found_as.end())
+          places.emplace_back(found->second, placeOf(found->second));
+      if (places.empty() || places.size() == hcas.size()) continue;
+      const auto order = inNumbers(hcas);
+      auto next = order.begin();  // each place behind the one before
+      bool in_order = true, moved = false;
+      for (const auto& [found, place] : places) {
+        const auto at = std::find(next, order.end(), place);
+        in_order = in_order && at != order.end();
+        if (!in_order) break;
+        moved = moved || is_[Graph::at(found)] != place;
+        next = std::next(at);
+      }
+      if (!in_order || !moved) continue;
+      ++renumbered_hosts_;
+      if (a_renumbered_.empty()) a_renumbered_ = hostOf(*declared_.names[Graph::at(hcas.front())]);
+      for (const auto& [found, place] : places)
+        if (is_[Graph::at(found)] != place) {
+          is_[Graph::at(found)] = place;
+          renumbered_.emplace(found, place);
+        }
+    }
+  }
+  /// Declared HCAs of a host by the numbers of their names.
+  std::vector<int> inNumbers(std::vector<int> hcas) const {
+    std::ranges::stable_sort(hcas, {}, [this](int hca) {
+      return numberOf(labelOf(*declared_.names[Graph::at(hca)])).value_or(0);
+    });
+    return hcas;
+  }
+  /// The declared HCA that all cables of a found one belong to; kNone: they do not agree, or lead
+  /// to what is not known.
+  int placeOf(int found) const {
+    int out = kNone;
+    for (const auto& cable : found_.cables[Graph::at(found)]) {
+      const int peer = is_[Graph::at(cable.peer)];
+      const int device = peer == kNone ? kNone : declaredPeer(peer, cable.peer_port).device;
+      if (device == kNone || (out != kNone && out != device)) return kNone;
+      out = device;
+    }
+    return out;
+  }
+
   const Graph declared_, found_;
   std::vector<int> is_;      // found → declared
   std::vector<bool> named_;  // found: carries the declared name
@@ -388,6 +455,9 @@ class Recognition {
   std::map<std::string, std::vector<int>, std::less<>> hosts_;  // declared HCAs
   std::map<int, const std::vector<int>*> unlabelled_;           // found → HCAs of its host
   Labels learned_;
+  std::map<int, int> renumbered_;  // found → declared
+  std::size_t renumbered_hosts_ = 0;
+  std::string a_renumbered_;
   std::set<std::string_view> outvoted_;                  // labels that are other HCAs
   std::map<std::string_view, std::size_t> called_so_;    // declared label → HCAs that are it
   std::map<std::string, const std::string*> elsewhere_;  // keyOf → HCA of another fabric
@@ -423,7 +493,8 @@ Topology renamed(const Topology& found, const std::map<std::string, std::string>
 }  // namespace
 
 Recognized recognize(const Topology& declared, Topology found) {
-  const auto names = Recognition(declared, found).run();
+  Recognition recognition(declared, found);
+  const auto names = recognition.run();
   Recognized out;
   if (names.empty()) {
     out.found = std::move(found);
@@ -444,6 +515,8 @@ Recognized recognize(const Topology& declared, Topology found) {
   if (hcas) parts.push_back(fmt::format("{} HCAs ({})", hcas, an_hca));
   out.note = fmt::format("{} were recognized by their cables, not by their names",
                          fmt::join(parts, " and "));
+  if (const auto renumbered = recognition.noteOfRenumbered(); !renumbered.empty())
+    out.note += "; " + renumbered;
   return out;
 }
 

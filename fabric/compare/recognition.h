@@ -6,7 +6,8 @@
 // declared one at whose place most of its cables are that lead to devices which are known already,
 // and so on until nothing moves any more. Where no switch can be told by its neighbours yet, the
 // HCAs of known hosts are taken in the order of their numbers; what differs only by the order of
-// rails cannot be seen in the cables of a fabric without names.
+// rails cannot be seen in the cables of a fabric without names. A host that shows fewer HCAs than
+// it has is the exception to names that are believed: its kernel has numbered the others anew.
 #pragma once
 
 #include "fabric/topology/topology.h"

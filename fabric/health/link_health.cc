@@ -196,7 +196,8 @@ links::ReadingsByGuid byGuid(const links::ReadingsByLid& readings, const Topolog
 }
 
 Result<links::ReadingsByGuid> parseReadings(std::string_view text, const Topology& topology) {
-  constexpr std::string_view kPerfquery = "# Port ";
+  constexpr std::string_view kPerfquery = "# Port ", kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   if (text.find(kPerfquery) == std::string_view::npos) return links::parseQueryErrors(text, text);
   TRY(readings, links::parsePerfquery(text));
   auto out = byGuid(readings, topology);

@@ -288,6 +288,27 @@ std::vector<Host> hostsOn(const Cluster& cluster, const Fabric& fabric) {
 
 namespace {
 
+/// Racks, labels and findings know devices by name alone.
+Result<void> refuseTheControllersName(const Fabric& fabric, const std::vector<Host>& hosts) {
+  const auto own = controllerHca(fabric);
+  const auto same = std::ranges::find(hosts, hostOf(own), &Host::name);
+  if (same == hosts.end()) return {};
+  return refuse(fabric, fmt::format("a node is called {0}, and so is the host of muster's own HCA "
+                                    "({1}); give the node another name",
+                                    same->name, own));
+}
+
+Result<void> refuseSharedNames(const Fabric& fabric, const std::vector<Host>& hosts,
+                               const Topology& topology) {
+  for (const auto& host : hosts)
+    if (const auto device = topology.devices.find(host.name);
+        device != topology.devices.end() && device->second.is_switch)
+      return refuse(fabric, fmt::format("a node and a switch are both called {}; give the node "
+                                        "another name, or the switches a switch_prefix",
+                                        host.name));
+  return {};
+}
+
 Result<Topology> expanded(const Cluster& cluster, const Fabric& fabric) {
   if (!fabric.topology.empty()) return fromTopologyFile(cluster, fabric);
   if (fabric.shape == FabricShape::Explicit) {
@@ -297,10 +318,13 @@ Result<Topology> expanded(const Cluster& cluster, const Fabric& fabric) {
                     fmt::format("switch_ports is {}; it must be 2 to 254", fabric.switch_ports));
   }
   auto hosts = hostsOn(cluster, fabric);
+  TRY_OK(refuseTheControllersName(fabric, hosts));
   TopologyBuilder build(fabric);
   if (fabric.shape != FabricShape::Explicit) TRY_OK(buildTree(build, fabric, hosts));
   TRY_OK(addCables(build, cluster, fabric, hosts));
-  return build.finish();
+  auto out = build.finish();
+  TRY_OK(refuseSharedNames(fabric, hosts, out));
+  return out;
 }
 
 }  // namespace

@@ -49,6 +49,11 @@ class MachineRules {
       if (const Value* map = entry("firmware", name)) constraints(baseline, *map);
     places();
     rackNames();
+    for (const auto& declared : nodes_.nodes)
+      if (declared.node.name.str() == "localhost")
+        reader_.diagnostics.error(declared.node.where,
+                                  "a node is called localhost, as each host calls itself",
+                                  "give it the name that others reach it by");
   }
 
  private:

@@ -271,6 +271,49 @@ TEST(Recognition, believesTheMajorityAboutWhatAnHcaIsCalled) {
   EXPECT_THAT(comparedWith(wish, kernels).compared.deviations, IsEmpty());
 }
 
+/// What the kernel does when a card has died: mlx5_N is the order in which it finds them.
+void dieAndNumberAnew(Topology& found, const std::string& host, int dead, int hcas) {
+  const auto name = [&](int number) { return fmt::format("{} mlx5_{}", host, number); };
+  unplug(found, {name(dead), 1});
+  found.devices.erase(name(dead));
+  for (int hca = dead + 1; hca < hcas; ++hca) rename(found, name(hca), name(hca - 1));
+}
+
+// What was wrong: three good cables were to be moved, and one plugged in.
+TEST(Recognition, aDeadHcaWhoseSuccessorsAreNumberedAnewMovesNoCable) {
+  const auto wish = declared(wholeUnit());
+  for (const int dead : {0, 3, 6, 7}) {
+    auto found = wish;
+    dieAndNumberAnew(found, "gpu007", dead, 8);
+    const auto now = comparedWith(wish, found);
+    ASSERT_THAT(now.compared.deviations, SizeIs(1)) << dead;
+    EXPECT_EQ(now.compared.deviations[0].kind, DeviationKind::MissingNode);
+    EXPECT_EQ(now.compared.deviations[0].at.node, fmt::format("gpu007 mlx5_{}", dead));
+    if (dead < 7)
+      EXPECT_THAT(now.recognized.note, HasSubstr("gpu007 shows fewer HCAs than it has"));
+  }
+  auto two = wish;  // of one host both
+  dieAndNumberAnew(two, "gpu007", 5, 8);
+  dieAndNumberAnew(two, "gpu007", 2, 7);
+  const auto now = comparedWith(wish, two);
+  ASSERT_THAT(now.compared.deviations, SizeIs(2));
+  EXPECT_EQ(now.compared.deviations[0].at.node, "gpu007 mlx5_2");
+  EXPECT_EQ(now.compared.deviations[1].at.node, "gpu007 mlx5_5");
+}
+
+TEST(Recognition, swappedRailsOfAHostThatLacksAnHcaStaySwapped) {
+  const auto wish = declared(wholeUnit());
+  auto found = wish;
+  unplug(found, {"gpu007 mlx5_0", 1});
+  found.devices.erase("gpu007 mlx5_0");
+  rename(found, "gpu007 mlx5_4", "gpu007 spare");
+  rename(found, "gpu007 mlx5_5", "gpu007 mlx5_4");
+  rename(found, "gpu007 spare", "gpu007 mlx5_5");
+  const auto now = comparedWith(wish, found);
+  EXPECT_THAT(now.compared.deviations, SizeIs(3));
+  EXPECT_EQ(now.recognized.note, "");
+}
+
 TEST(Recognition, believesAnHcaThatAnotherFabricDeclares) {
   const auto cluster = twoFabrics(3);
   const auto& storage = cluster.fabrics.at("storage");

@@ -127,6 +127,11 @@ TEST_F(LinkHealth, readsPerfqueryByLid) {
       "# Port counters: Lid 7 port 9 (CapMask: 0x1300)\nSymbolErrorCounter:....3\n", topology);
   ASSERT_TRUE(readings) << readings.error().str();
   EXPECT_EQ(readings->at(key(leaf_))[Counter::SymbolErrors], 3u);
+  EXPECT_TRUE(
+      parseReadings("\xef\xbb\xbf# Port counters: Lid 7 port 9 (CapMask: 0x1300)\n"
+                    "SymbolErrorCounter:....3\n",
+                    topology))
+      << "as Windows' editors save it";
   const auto unknown = parseReadings(
       "# Port counters: Lid 777 port 9 (CapMask: 0x1300)\nSymbolErrorCounter:....3\n", topology);
   ASSERT_FALSE(unknown);

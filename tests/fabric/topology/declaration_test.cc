@@ -68,6 +68,16 @@ TEST_F(Declarations, moreLeavesThanASpineHasPortsAreRefused) {
   expectRefused(kFabricAt, "a spine needs 32 ports for 32 leaves, its switch has 16");
 }
 
+// What was wrong: labels and sheets put the switch into the node's rack.
+TEST_F(Declarations, aNodeWithTheNameOfASwitchOrOfTheControllerIsRefused) {
+  cluster_.nodes[1].name = NodeName("leaf-su1-r0");
+  expectRefused(kFabricAt, "a node and a switch are both called leaf-su1-r0");
+  cluster_.nodes[1].name = NodeName("spine-001");
+  expectRefused(kFabricAt, "both called spine-001");
+  cluster_.nodes[1].name = NodeName("controller");
+  expectRefused(kFabricAt, "a node is called controller, and so is the host of muster's own HCA");
+}
+
 TEST_F(Declarations, moreHcasThanRailsAreRefused) {
   cluster_.profiles["gpu-node"].rails = {{"mlx5_0"}, {"mlx5_1"}, {"mlx5_2"}};
   expectRefused(kFabricAt, "gpu001 has 3 HCAs, the fabric has 2 rails");

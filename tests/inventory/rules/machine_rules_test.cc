@@ -33,6 +33,11 @@ TEST_F(MachineRulesTest, addressesThatNoMachineHas) {
         << mac;
 }
 
+TEST_F(MachineRulesTest, aNodeThatIsCalledAsEachHostCallsItself) {
+  EXPECT_THAT(complaints("names: login1", "names: localhost"),
+              Contains(HasSubstr("a node is called localhost")));
+}
+
 TEST_F(MachineRulesTest, twoFileSystemsAtOneMountPoint) {
   EXPECT_THAT(ofProfile("mounts: [home, more]", kHomes),
               ElementsAre(HasSubstr("profile gpu-node: file system home and file system more are "
