@@ -4,6 +4,7 @@
 #include "app/site/effective_cluster.h"
 #include "app/site/site_keys.h"
 #include "base/io/regular_file.h"
+#include "base/io/trusted_keys.h"
 
 #include <algorithm>
 
@@ -11,7 +12,6 @@ namespace muster::app {
 namespace {
 
 constexpr std::size_t kMaxHeadsFileBytes = 64u << 20;
-constexpr std::size_t kMaxKeyFileBytes = 1u << 16;
 
 /// A file with such lines, or the line itself.
 Result<std::vector<lifecycle::AuditHead>> givenHeads(const std::string& head) {
@@ -34,7 +34,7 @@ Result<std::string> trustedKeys(const Options& options, const std::filesystem::p
   else if (own.error().code() != ErrorCode::NotFound)
     return fail(std::move(own).error());
   if (file.empty()) return std::move(out);
-  TRY(extra, io::readRegularFile(file, kMaxKeyFileBytes));
+  TRY(extra, io::readPublicKeys(file));
   return extra + out;
 }
 

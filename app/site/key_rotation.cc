@@ -32,17 +32,21 @@ Result<void> mayRotate(const Options& options, KeyPurpose purpose) {
   return {};
 }
 
-/// Nodes whose certificates would not hold any more.
+/// Nodes whose certificates hold, and would not any more. What was revoked or has run out keeps
+/// nobody waiting.
 Result<std::vector<std::string>> nodesOfPreviousKey(const inventory::Cluster& cluster,
                                                     lifecycle::Store& store,
-                                                    const signer::CertificateKey& key) {
+                                                    const signer::CertificateKey& key,
+                                                    const validate::Revocations& revocations) {
   std::vector<std::string> out;
   const auto now = SystemClock().now();
+  TRY(revoked, revocations.list());
   for (const auto& node : cluster.nodes) {
     TRY(text, store.getValue(lifecycle::certificateKey(node.name)));
     const auto certificate = text ? validate::Certificate::fromJson(*text)
                                   : Result<validate::Certificate>(fail(ErrorCode::NotFound, ""));
-    if (certificate && certificate->expires_at > now && certificate->key_id != key.id())
+    if (certificate && certificate->key_id != key.id() &&
+        validate::verifyOffline(*certificate, key.public_pem, now, *revoked))
       out.push_back(node.name.str());
   }
   return out;
@@ -53,7 +57,8 @@ Result<void> prepareFinish(const Options& options, KeyPurpose purpose, bool forc
   TRY(live, effectiveCluster(options));
   TRY(store, lifecycle::openStore(options.storeUrl()));
   TRY(key, certificateKey(options.state));
-  TRY(held, nodesOfPreviousKey(live->cluster(), *store, key));
+  validate::Revocations revocations(*store, options.state / "certificates", key);
+  TRY(held, nodesOfPreviousKey(live->cluster(), *store, key, revocations));
   if (!held.empty() && !force) {
     const auto count = held.size();
     held.resize(std::min(count, kNodesNamed));
@@ -65,7 +70,6 @@ Result<void> prepareFinish(const Options& options, KeyPurpose purpose, bool forc
             "the old one runs out). To end them now, because the key is lost to somebody: --force",
             count, fmt::join(held, ", "), count > kNodesNamed ? ", …" : ""));
   }
-  validate::Revocations revocations(*store, options.state / "certificates", key);
   TRY_OK(revocations.signAgain());
   return {};
 }

@@ -3,6 +3,7 @@
 
 #include "app/site/session.h"
 #include "base/io/regular_file.h"
+#include "base/io/trusted_keys.h"
 #include "inventory/model/certificates.h"
 #include "inventory/model/cluster.h"
 #include "validate/offline_verification.h"
@@ -91,7 +92,7 @@ Result<std::vector<CertificateVerdict>> verifyCertificates(const Options& option
 
 Result<validate::Certificate> verifyCertificateFile(const CertificateFile& file) {
   TRY(text, io::readRegularFile(file.certificate, kMaxFileBytes));
-  TRY(key, io::readRegularFile(file.key, kMaxFileBytes));
+  TRY(key, io::readPublicKeys(file.key));
   auto certificate = validate::Certificate::fromJson(text);
   if (!certificate) return fail(std::move(certificate).error().within(file.certificate));
   TRY(list, revocationsOf(file, key));

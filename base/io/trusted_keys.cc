@@ -2,6 +2,9 @@
 #include "base/io/trusted_keys.h"
 
 #include "base/io/crypto.h"
+#include "base/io/regular_file.h"
+
+#include <fmt/format.h>
 
 namespace muster::io {
 namespace {
@@ -9,6 +12,7 @@ namespace {
 constexpr std::string_view kBegin = "-----BEGIN PUBLIC KEY-----",
                            kEnd = "-----END PUBLIC KEY-----\n";
 constexpr std::size_t kKeyIdDigits = 16;
+constexpr std::size_t kMaxKeyFileBytes = 64u << 10;
 
 }  // namespace
 
@@ -23,6 +27,23 @@ std::vector<std::string> publicPems(std::string_view text) {
   }
   if (out.empty()) out.emplace_back(text);
   return out;
+}
+
+Result<std::string> readPublicKeys(const std::filesystem::path& file) {
+  TRY(text, readRegularFile(file, kMaxKeyFileBytes));
+  std::erase(text, '\r');
+  if (!text.ends_with('\n')) text += '\n';
+  std::string out;
+  for (const auto& pem : publicPems(text))
+    if (pem.starts_with(kBegin)) out += pem;
+  if (!out.empty()) return out;
+  const bool is_private = text.find("PRIVATE KEY-----") != text.npos;
+  return fail(
+      ErrorCode::InvalidInput,
+      fmt::format(
+          "{} {} (a line {}); `muster key show PURPOSE` prints the site's", file.string(),
+          is_private ? "is a private key: name the public half" : "holds no public key in PEM",
+          kBegin));
 }
 
 std::string_view firstPemBlock(std::string_view text) {

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,11 @@ inline constexpr std::size_t kMaxTrustedKeys = 4;
 /// The PEM blocks of a text, in order, each with its line end; a text without one is answered as it
 /// is.
 std::vector<std::string> publicPems(std::string_view text);
+
+/// The public keys of a file that a person has brought here: line ends of Windows and a missing
+/// last one are no other key. Errors: InvalidInput (it holds no public key), those of
+/// readRegularFile
+Result<std::string> readPublicKeys(const std::filesystem::path& file);
 
 /// The first PEM block of a text, of whatever kind, without what stands around it; empty: there is
 /// none.

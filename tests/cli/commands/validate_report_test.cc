@@ -160,6 +160,40 @@ TEST_F(ValidateCommands, aCertificateIsVerifiedFarAwayByTheKeyAndTheList) {
             kFailed);
 }
 
+TEST_F(ValidateCommands, theKeyOfAFarVerifierIsReadAsAPersonBringsIt) {
+  see("hw.serial", "S-1");
+  allowMe();
+  ASSERT_EQ(folder_.muster({"cert", "override", "gpu001", "--reason", "spare"}).code, kOk);
+  const auto file = (folder_ / "state" / "certificates" / "gpu001.json").string();
+  const auto with = [&](const std::string& key) {
+    std::ofstream(folder_ / "site.pub") << key;
+    return folder_.muster({"cert", "verify", "--file", file, "--key",
+                           (folder_ / "site.pub").string(), "--without-revocations"});
+  };
+  const auto key = folder_.muster({"key", "show", "certificates"}).out;
+  std::string windows;
+  for (const char c : key) windows += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  EXPECT_EQ(with(windows).code, kOk) << with(windows).err;
+  EXPECT_EQ(with(key.substr(0, key.size() - 1)).code, kOk) << "no last line end";
+  EXPECT_EQ(with("Our key:\n" + key).code, kOk);
+  EXPECT_THAT(with("{}").err, HasSubstr("holds no public key in PEM"));
+  EXPECT_THAT(with(read(folder_ / "state/keys/signing.pem")).err, HasSubstr("is a private key"));
+}
+
+/// Nobody has to be validated again for a certificate that counts for nothing.
+TEST_F(ValidateCommands, aRevokedCertificateDoesNotHoldUpTheRotationOfTheKey) {
+  see("hw.serial", "S-1");
+  allowMe();
+  ASSERT_EQ(folder_.muster({"cert", "override", "gpu001", "--reason", "spare"}).code, kOk);
+  ASSERT_EQ(folder_.muster({"key", "rotate", "certificates"}).code, kOk);
+  const auto waits = folder_.muster({"key", "rotate", "certificates", "--finish"});
+  EXPECT_EQ(waits.code, kFailed);
+  EXPECT_THAT(waits.err, HasSubstr("1 nodes still have a certificate of the key before (gpu001)"));
+  ASSERT_EQ(folder_.muster({"cert", "revoke", "gpu001", "--reason", "replaced"}).code, kOk);
+  const auto done = folder_.muster({"key", "rotate", "certificates", "--finish"});
+  EXPECT_EQ(done.code, kOk) << done.err;
+}
+
 TEST_F(ValidateCommands, filesOfAMusterFromBeforeAreTakenOverOrNamed) {
   see("hw.serial", "S-1");
   allowMe();
