@@ -131,7 +131,7 @@ Result<void> RedfishLogin::forgetRefusals(const Candidate& taken) {
 /// A root may link a service that is not there. Its absence is the service's own word, told without
 /// a secret: whatever else it answers (401, a page, nothing) sends no password with every request.
 /// Not kept: a BMC that is still starting may answer so, and is asked anew by the next login.
-/// Source: DSP0266 13.3.4, a service may have either way of logging in
+/// Source: DSP0266 13.3.4, a service may have either way of logging in; docs/adr/0421
 Async<bool> RedfishLogin::hasNoSessionService(std::string sessions_path) {
   const auto& path = session_service_.empty() ? sessions_path : session_service_;
   CO_TRY(reply, co_await connections_.exchange({.method = "GET", .path = path}, std::string()));
