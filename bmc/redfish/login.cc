@@ -26,6 +26,7 @@ Async<void> RedfishLogin::renew(std::string stale) {
   token_.clear();
   CO_TRY(passwords, candidates());
   std::optional<std::string> path;
+  bool refused = false;
   for (auto& candidate : passwords) {
     if (const auto may = memory_.mayTry(address_, account_.username, candidate.password);
         !may && (candidate.last || may.error().code() != ErrorCode::Denied)) {
@@ -45,8 +46,16 @@ Async<void> RedfishLogin::renew(std::string stale) {
       path = std::move(found);
       taken = co_await tryPassword(*path, candidate);
     }
+    if (!taken && !refused && !path->empty() && taken.error().code() == ErrorCode::NotFound) {
+      const auto none = co_await hasNoSessionService(*path);
+      if (none && *none) {
+        path->clear();
+        taken = co_await tryPassword(*path, candidate);
+      }
+    }
     if (!taken) co_return fail(std::move(taken.error()));
     if (*taken) co_return Result<void>();
+    refused = true;  // by what has sessions, then: a 404 behind it is no word that there are none
   }
   co_return fail(memory_.refused(address_, account_.username));
 }
@@ -119,6 +128,16 @@ Result<void> RedfishLogin::forgetRefusals(const Candidate& taken) {
               : memory_.forgetRefusal();
 }
 
+/// A root may link a service that is not there. Its absence is the service's own word, told without
+/// a secret: whatever else it answers (401, a page, nothing) sends no password with every request.
+/// Not kept: a BMC that is still starting may answer so, and is asked anew by the next login.
+/// Source: DSP0266 13.3.4, a service may have either way of logging in; docs/adr/0421
+Async<bool> RedfishLogin::hasNoSessionService(std::string sessions_path) {
+  const auto& path = session_service_.empty() ? sessions_path : session_service_;
+  CO_TRY(reply, co_await connections_.exchange({.method = "GET", .path = path}, std::string()));
+  co_return reply.status == 404;
+}
+
 /// Proved by a resource that needs it: the service root answers anybody.
 Async<bool> RedfishLogin::tryBasic(Candidate candidate) {
   const auto token = basicToken(account_.username, candidate.password.reveal());
@@ -157,6 +176,7 @@ Async<std::string> RedfishLogin::sessionsPath() {
     co_return fail(errorOf(root, "reading the service root of " + address_));
   if (root.ok()) CO_TRY_OK(expectResource(root, "/redfish/v1/"));
   if (root.ok()) sessions_ = sessionsOf(root.body);
+  session_service_ = pathOnly(linkAt(root.body, "SessionService"));
   co_return sessionsOf(root.body);
 }
 

@@ -53,6 +53,8 @@ class RedfishLogin {
   /// Whether the BMC took it. Errors: what says nothing about the password
   Async<bool> tryPassword(std::string path, Candidate candidate);
   Async<bool> tryBasic(Candidate candidate);  ///< where the service has no sessions
+  /// Of a login that was answered with 404: whether the service itself is answered so, too.
+  Async<bool> hasNoSessionService(std::string sessions_path);
   Async<void> accepted(RedfishReply reply, std::string path, Candidate candidate);
   Result<void> forgetRefusals(const Candidate& taken);
   Result<void> keepToken(const RedfishReply& reply, const std::string& sessions_path);
@@ -70,7 +72,8 @@ class RedfishLogin {
   RedfishConnections& connections_;
   AsyncSemaphore one_at_a_time_{1};
   std::string token_, session_path_;
-  std::string sessions_;  ///< where they are made; "": the service root is to be asked
+  std::string sessions_;         ///< where they are made; "": the service root is to be asked
+  std::string session_service_;  ///< what the service root names so; "": nothing
   bool uses_next_ = false;
 };
 

@@ -18,16 +18,18 @@ namespace {
 constexpr std::string_view kPciPrefix = "pci:", kProvisioning = "provisioning", kMacWord = "mac",
                            kDefault = "default";
 
-/// "0000:18:00.0"
+/// "0000:18:00.0"; a bus has 32 devices.
 bool isPciAddress(std::string_view text) {
-  constexpr std::string_view kShape = "xxxx:xx:xx.o";
+  constexpr std::string_view kShape = "xxxx:xx:bx.o";
   const auto length = kShape.size();
   if (text.size() != length) return false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i], wanted = kShape[i];
+    const bool binary = c == '0' || c == '1';
     const bool octal = c >= '0' && c <= '7',
                hex = octal || c == '8' || c == '9' || (c >= 'a' && c <= 'f');
-    if (!(wanted == 'x' ? hex : wanted == 'o' ? octal : c == wanted)) return false;
+    if (!(wanted == 'x' ? hex : wanted == 'o' ? octal : wanted == 'b' ? binary : c == wanted))
+      return false;
   }
   return true;
 }
@@ -311,6 +313,7 @@ class Resolver {
     }
     out_.search = spec_.search;
     unknownNames();
+    ownGateways();
     addPath();
     return std::move(out_);
   }
@@ -423,6 +426,25 @@ class Resolver {
       path.routes.clear();  // the controller is on the same network
     for (const auto controller : controllersOf(*provisioning_))
       path.controllers.push_back(controller.str());
+  }
+
+  /// The kernel takes no route by an address that the node itself has.
+  void ownGateways() {
+    const auto has = [this](std::string_view gateway) {
+      return std::any_of(out_.links.begin(), out_.links.end(), [&](const wire::NetworkLink& link) {
+        return std::any_of(link.addresses.begin(), link.addresses.end(),
+                           [&](std::string_view address) {
+                             return address.substr(0, address.find('/')) == gateway;
+                           });
+      });
+    };
+    for (const auto& link : out_.links)
+      for (const auto& route : link.routes)
+        if (has(route.via))
+          problem(
+              fmt::format("it has itself the address {}, by which {} routes to {}; give the node "
+                          "another one by addresses, or correct via",
+                          route.via, link.name, route.to));
   }
 
   /// What the node says of things that its profile does not have.

@@ -58,6 +58,7 @@ class ProfileLinks {
       routesOf(*link);
     }
     defaultRoutes();
+    for (const auto* link : spec_.links()) routesIntoOwnNetworks(*link);
   }
 
  private:
@@ -304,6 +305,30 @@ class ProfileLinks {
             place(where, "via"),
             fmt::format("the gateway {} is on no network of {}", route.via.str(), link.name),
             "move the route to the link with that network, or correct via");
+      for (const auto* network : networks)
+        if (route.via.isV4() && IpNetwork(network->cidr).isReserved(route.via))
+          reader_.error(place(where, "via"),
+                        fmt::format("the gateway {} is the own or broadcast address of network {}",
+                                    route.via.str(), network->name),
+                        "use the address of a router");
+    }
+  }
+
+  /// The kernel reaches the machines of a network that the node is on without a gateway, by a route
+  /// of the same width, which such a one would replace.
+  void routesIntoOwnNetworks(const DeclaredLink& link) {
+    const Value& list = of(link, "routes");
+    for (std::size_t i = 0; i < link.routes.size(); ++i) {
+      const auto& to = link.routes[i].to.network;
+      if (!to) continue;
+      for (const auto& [name, on] : on_) {
+        const auto* network = networkNamed(cluster_, name);
+        if (!network || (*to != IpNetwork(network->cidr) && to != network->cidr6)) continue;
+        reader_.error(
+            place(i < list.items.size() ? list.items[i] : list, "to"),
+            fmt::format("the route to {} is to network {}, which {} is on", to->str(), name, on),
+            "remove it: the machines there are reached without a gateway");
+      }
     }
   }
 

@@ -89,6 +89,23 @@ void checkSpecial(const IpNetwork& network, const Value& where, Reader& reader) 
                  "use a private network, as 10.20.0.0/16 or fd00:20::/64");
 }
 
+/// A name server at an address that no machine has answers nobody. One on the node itself is no
+/// matter of a network, and its own resolver would then ask itself.
+void checkNameServers(const std::vector<Ipv4>& servers, const Value& list, Reader& reader) {
+  static const auto kLoopback = IpNetwork::parse("127.0.0.0/8");
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    const IpNetwork alone{IpAddress(servers[i]), 32};
+    const auto special = specialNetworkIn(alone);
+    if (special.empty()) continue;
+    const auto text = fmt::format("the name server {} is in {}", servers[i].str(), special);
+    const Value& where = i < list.items.size() ? list.items[i] : list;
+    if (kLoopback && kLoopback->contains(alone.network))
+      reader.warning(where, text + ": each node would ask itself", "name a server that all reach");
+    else
+      reader.error(where, text + ", where no machine can be", "name a server that nodes reach");
+  }
+}
+
 template <class Net>
 void checkRange(const Net& network, std::optional<Ipv4> gateway, const Value& where,
                 Reader& reader) {
@@ -177,6 +194,7 @@ ObjectSpec make_subnetSpec() {
         checkSpecial(subnet.cidr, place(map, "cidr"), reader);
         checkInside(subnet, subnet.gateway, "gateway", place(map, "gateway"), reader);
         checkRange(subnet, subnet.gateway, place(map, "range"), reader);
+        checkNameServers(subnet.dns, place(map, "dns"), reader);
       })
       .spec();
 }
@@ -305,6 +323,7 @@ void checkNetwork(Network& network, const Value& map, Reader& reader) {
   checkSpecial(network.cidr, place(map, "cidr"), reader);
   checkIpv6(network, map, reader);
   checkPool(network, map, reader);
+  checkNameServers(network.dns, place(map, "dns"), reader);
   if (network.gateway)
     checkInside(network, *network.gateway, "gateway", place(map, "gateway"), reader);
   const Value& where = place(place(map, "dhcp"), "range");

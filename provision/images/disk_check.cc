@@ -4,6 +4,7 @@
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "base/json_input.h"
+#include "provision/images/ext_superblock.h"
 #include "provision/images/grub_tree.h"
 #include "provision/images/startable.h"
 #include "wire/pack_index.h"
@@ -15,6 +16,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <cstring>
 
 namespace muster::provision {
@@ -91,14 +94,30 @@ std::vector<Part> gptParts(int fd, std::uint64_t sector_bytes) {
   return parts;
 }
 
+/// Of a GPT: an MBR's extended partition holds others. Firmware leaves such partitions out, and
+/// what grows one of them writes into the other. Source: UEFI 2.10, 5.3.3
+Result<void> checkNoOverlap(std::vector<Part> parts) {
+  std::ranges::sort(parts, {}, &Part::offset);
+  for (std::size_t i = 1; i < parts.size(); ++i)
+    if (parts[i - 1].offset + parts[i - 1].length > parts[i].offset)
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("{} and {} overlap: mend its partition table (sfdisk --verify shows "
+                              "it), and declare the SHA-256 of the result",
+                              parts[i - 1].label, parts[i].label));
+  return {};
+}
+
 Result<std::vector<Part>> partsOf(int fd, const fs::path& raw, std::uint64_t size_bytes) {
   const auto sector_bytes = wire::sectorBytesOfTable(readAt(fd, 0, wire::kTableHeadBytes));
   std::vector<Part> parts;
+  bool gpt = true;
   if (sector_bytes != static_cast<int>(kSectorBytes)) {
     parts = gptParts(fd, static_cast<std::uint64_t>(sector_bytes));
   } else {
     TRY(listed, io::runChecked({.program = "sfdisk", .args = {"--json", raw.string()}}));
-    for (const auto& each : wire::readPartitionTable(listed).partitions)
+    const auto table = wire::readPartitionTable(listed);
+    gpt = table.label == "gpt";
+    for (const auto& each : table.partitions)
       parts.push_back({each.start_sectors * kSectorBytes, each.size_sectors * kSectorBytes,
                        fmt::format("partition {}", each.number)});
   }
@@ -109,6 +128,7 @@ Result<std::vector<Part>> partsOf(int fd, const fs::path& raw, std::uint64_t siz
       return fail(ErrorCode::Corrupt,
                   fmt::format("{} ends at byte {}, the disk at {}: it was cut short", part.label,
                               part.offset + part.length, size_bytes));
+  if (gpt) TRY_OK(checkNoOverlap(parts));
   return parts;
 }
 
@@ -127,6 +147,20 @@ Content contentOf(int fd, const Part& part) {
   if (is(512, "LABELONE")) return Content::Lvm;
   if (is(0, std::string_view("LUKS\xba\xbe", 6))) return Content::Luks;
   return Content::Other;
+}
+
+/// How much of the disk it says to have; 0: unknown. A kernel mounts none that has more than its
+/// partition. Source: XFS Algorithms & Data Structures, superblock: sb_blocksize, sb_dblocks
+std::uint64_t fileSystemBytes(int fd, const Part& part, Content content) {
+  if (content == Content::Ext) return extBytes(fd, part.offset);
+  if (content != Content::Xfs) return 0;
+  constexpr std::size_t kBlockBytesAt = 4, kBlocksAt = 8;
+  constexpr std::uint64_t kMaxBlockBytes = 64u << 10;
+  const auto head = readAt(fd, part.offset, kSectorBytes);
+  const std::uint64_t block_bytes = std::byteswap(numberAt<std::uint32_t>(head, kBlockBytesAt)),
+                      blocks = std::byteswap(numberAt<std::uint64_t>(head, kBlocksAt));
+  if (block_bytes == 0 || block_bytes > kMaxBlockBytes) return 0;
+  return blocks > UINT64_MAX / block_bytes ? UINT64_MAX : blocks * block_bytes;
 }
 
 /// A partition as a file of its own; what is empty becomes a hole.
@@ -208,11 +242,13 @@ void lookForSystem(const FileTree& tree, Found& found) {
 Result<void> lookAtPart(int fd, const fs::path& raw, const Part& part, const fs::path& work,
                         Found& found) {
   const auto content = contentOf(fd, part);
+  if (const auto whole = fileSystemBytes(fd, part, content); whole > part.length)
+    return fail(ErrorCode::Corrupt,
+                fmt::format("{} has {} bytes, the file system in it {}: it was cut short",
+                            part.label, part.length, whole));
   if (content == Content::Ext) {
-    if (const auto whole = extBytes(fd, part.offset); whole > part.length)
-      return fail(ErrorCode::Corrupt,
-                  fmt::format("{} has {} bytes, the file system in it {}: it was cut short",
-                              part.label, part.length, whole));
+    if (auto mounts = checkExtMounts(fd, part.offset); !mounts)
+      return fail(std::move(mounts).error().within(part.label));
     if (auto sound = checkExtFileSystem(raw, part.offset); !sound)
       return fail(std::move(sound).error().within(part.label));
     TRY(tree, openExtTree(raw, part.offset));
@@ -239,19 +275,6 @@ Result<void> lookAtPart(int fd, const fs::path& raw, const Part& part, const fs:
   fs::remove(copy, ignored);
   return {};
 }
-
-}  // namespace
-
-std::uint64_t extBytes(int fd, std::uint64_t offset_bytes) {
-  constexpr std::size_t kSuperblockAt = 1024, kBlocksAt = 4, kLogBlockAt = 24;
-  const auto superblock = readAt(fd, offset_bytes + kSuperblockAt, kSectorBytes);
-  const auto log_block = numberAt<std::uint32_t>(superblock, kLogBlockAt);
-  return superblock.size() == kSectorBytes && log_block < 7
-             ? std::uint64_t{numberAt<std::uint32_t>(superblock, kBlocksAt)} << (10 + log_block)
-             : 0;
-}
-
-namespace {
 
 /// qemu-img reads zeros behind the end of a file, and its check does not compare either.
 Result<void> checkHoldsItsData(const fs::path& file, const char* format) {
@@ -320,12 +343,20 @@ Result<void> checkExtFileSystem(const fs::path& file, std::uint64_t offset_bytes
                           done.code, firstLine(done.out.empty() ? done.err : done.out)));
 }
 
-Result<void> checkRootFileSystem(const fs::path& image, Architecture architecture) {
+Result<void> checkRootFileSystem(const fs::path& image, const fs::path& work,
+                                 Architecture architecture) {
   TRY_OK(checkExtFileSystem(image, 0));
   TRY(tree, openExtTree(image));
   auto obstacles = kernelObstacles(*tree, architecture);
   const auto userspace = userspaceObstacles(*tree, architecture);
   obstacles.insert(obstacles.end(), userspace.begin(), userspace.end());
+  // Its kernel is read by GRUB, which knows fewer features than e2fsck and the kernel.
+  if (const auto by_grub = openGrubTree(image, work); !by_grub)
+    obstacles.push_back(
+        fmt::format("GRUB, which starts it on nodes, cannot read its file system ({}): make it "
+                    "anew without inline_data, ea_inode, casefold and whatever else mke2fs -t ext4 "
+                    "does not choose by itself",
+                    by_grub.error().text()));
   return refuseObstacles(obstacles);
 }
 

@@ -17,17 +17,15 @@ namespace muster::provision {
 /// Errors: Corrupt (errors or leaked clusters, cut short), Unavailable (qemu-img is not here)
 Result<void> checkDiskFormat(const std::filesystem::path& file, const char* format);
 
-/// What the superblock of an ext file system that begins at `offset_bytes` says of its size; 0:
-/// none. 32 bits of blocks are enough to tell that it was cut short.
-std::uint64_t extBytes(int fd, std::uint64_t offset_bytes);
-
 /// `e2fsck -f -n` of an ext file system that begins at `offset_bytes` of a file.
 /// Errors: Corrupt (its first complaint is quoted)
 Result<void> checkExtFileSystem(const std::filesystem::path& file, std::uint64_t offset_bytes);
 
 /// The root file system that muster's own boot loader will start: e2fsck, then kernel, initrd, init
-/// and C library. Errors: Corrupt, InvalidInput (what is missing)
-Result<void> checkRootFileSystem(const std::filesystem::path& image, Architecture architecture);
+/// and C library, and whether GRUB reads it. `work` is a folder for what is looked at.
+/// Errors: Corrupt, InvalidInput (what is missing)
+Result<void> checkRootFileSystem(const std::filesystem::path& image,
+                                 const std::filesystem::path& work, Architecture architecture);
 
 /// A whole disk: each partition lies in it, a boot loader for UEFI or BIOS is there, one partition
 /// holds a system with its kernel (or another one that kernel).

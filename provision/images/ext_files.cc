@@ -114,6 +114,13 @@ Result<std::map<std::string, FileFact>> ExtFiles::list() const {
   return found;
 }
 
+Result<std::uint32_t> ExtFiles::rootMode() const {
+  ext2_inode inode{};
+  if (const auto code = ext2fs_read_inode(fsOf(handle_), EXT2_ROOT_INO, &inode))
+    return broken("its top folder cannot be read", code);
+  return inode.i_mode;
+}
+
 Result<std::string> ExtFiles::read(std::uint32_t inode, std::size_t max_bytes) const {
   std::string all;
   bool too_long = false;

@@ -34,6 +34,8 @@ class ExtFiles {
 
   /// Everything by path ("usr/bin/env"), but lost+found. Errors: Corrupt
   Result<std::map<std::string, FileFact>> list() const;
+  /// Of the folder at its top, which list() does not name. Errors: Corrupt
+  Result<std::uint32_t> rootMode() const;
   /// Content of a regular file, or where a symbolic link points to. Errors: Corrupt, NotFound
   Result<std::string> read(std::uint32_t inode, std::size_t max_bytes) const;
   /// SHA-256 of the same. Errors: Corrupt

@@ -21,6 +21,7 @@ namespace {
 
 constexpr int kMaxLinks = 40;  ///< as the kernel: a longer chain is a circle
 constexpr std::size_t kMaxLinkBytes = 4096;
+constexpr unsigned kPermissions = 07777;
 
 std::deque<std::string> partsOf(std::string_view path) {
   std::deque<std::string> parts;
@@ -50,7 +51,8 @@ class FolderTree final : public FileTree {
                       : S_ISDIR(info.st_mode) ? Kind::Folder
                       : S_ISLNK(info.st_mode) ? Kind::Link
                                               : Kind::Other;
-    return Entry{kind, static_cast<std::uint64_t>(info.st_size), (info.st_mode & 0111) != 0};
+    return Entry{kind, static_cast<std::uint64_t>(info.st_size), (info.st_mode & 0111) != 0,
+                 info.st_mode & kPermissions};
   }
   Result<std::string> read(const std::string& path, std::size_t max_bytes) const override {
     const auto entry = at(path);
@@ -78,11 +80,11 @@ class FolderTree final : public FileTree {
 
 class ExtFileTree final : public FileTree {
  public:
-  ExtFileTree(ExtFiles files, std::map<std::string, FileFact> list)
-      : files_(std::move(files)), list_(std::move(list)) {}
+  ExtFileTree(ExtFiles files, std::map<std::string, FileFact> list, std::uint32_t root_mode)
+      : files_(std::move(files)), list_(std::move(list)), root_mode_(root_mode) {}
 
   std::optional<Entry> at(const std::string& path) const override {
-    if (path.empty()) return Entry{Kind::Folder, 0, true};
+    if (path.empty()) return Entry{Kind::Folder, 0, true, root_mode_ & kPermissions};
     const auto found = list_.find(path);
     if (found == list_.end()) return std::nullopt;
     const auto mode = found->second.mode;
@@ -90,7 +92,7 @@ class ExtFileTree final : public FileTree {
                       : S_ISDIR(mode) ? Kind::Folder
                       : S_ISLNK(mode) ? Kind::Link
                                       : Kind::Other;
-    return Entry{kind, found->second.size_bytes, (mode & 0111) != 0};
+    return Entry{kind, found->second.size_bytes, (mode & 0111) != 0, mode & kPermissions};
   }
   Result<std::string> read(const std::string& path, std::size_t max_bytes) const override {
     const auto found = list_.find(path);
@@ -112,6 +114,7 @@ class ExtFileTree final : public FileTree {
  private:
   ExtFiles files_;
   std::map<std::string, FileFact> list_;
+  std::uint32_t root_mode_;
 };
 
 }  // namespace
@@ -157,7 +160,8 @@ std::unique_ptr<FileTree> openFolderTree(const fs::path& root) {
 Result<std::unique_ptr<FileTree>> openExtTree(const fs::path& image, std::uint64_t offset_bytes) {
   TRY(files, ExtFiles::open(image, offset_bytes));
   TRY(list, files.list());
-  return std::unique_ptr<FileTree>(new ExtFileTree(std::move(files), std::move(list)));
+  TRY(root_mode, files.rootMode());
+  return std::unique_ptr<FileTree>(new ExtFileTree(std::move(files), std::move(list), root_mode));
 }
 
 Result<std::string> placeBelow(const fs::path& root, const std::string& name) {

@@ -20,7 +20,8 @@ class FileTree {
   struct Entry {
     Kind kind = Kind::Other;
     std::uint64_t size_bytes = 0;
-    bool executable = false;  ///< by anybody
+    bool executable = false;                   ///< by anybody
+    std::optional<unsigned> permissions = {};  ///< as chmod's; none: the reader does not tell them
   };
 
   virtual ~FileTree() = default;

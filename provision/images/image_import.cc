@@ -9,6 +9,8 @@
 #include "inventory/model/images.h"
 #include "provision/images/archive.h"
 #include "provision/images/disk_check.h"
+#include "provision/images/ext_superblock.h"
+#include "provision/images/foreign_format.h"
 #include "provision/images/live_image.h"
 #include "provision/images/startable.h"
 #include "wire/pack_index.h"
@@ -32,21 +34,17 @@ namespace {
 
 constexpr std::chrono::minutes kConvertLimit{20};
 constexpr std::uint64_t kSectorBytes = 512;
-// In the superblock, which starts at 1024.
-constexpr off_t kExtMagicOffset = 1024 + 56;
-constexpr off_t kExtStateOffset = 1024 + 58, kExtIncompatibleOffset = 1024 + 96;
-constexpr std::uint16_t kExtCleanBit = 1, kExtErrorBit = 2;
-constexpr std::uint32_t kExtRecoverBit = 4;
+constexpr off_t kExtMagicOffset = 1024 + 56;  ///< in the superblock, which starts at 1024
 constexpr std::size_t kCopyBytes = 4u << 20;
 constexpr std::size_t kHeadBytes = 4096;  ///< enough to tell every format
 constexpr std::size_t kMaxKernelBytes = 256u << 20;
-constexpr ::mode_t kEverybodyEnters = 0555;
 /// Of one file of a squashfs, and of the holes of all files together: what is larger was made to
 /// fill the disk.
 constexpr std::uint64_t kMaxFileBytes = 64ull << 30, kMaxHoleBytes = 16ull << 30;
-constexpr std::size_t kQcow2VersionOffset = 4, kQcow2BackingOffset = 8,
+constexpr std::size_t kQcow2VersionOffset = 4, kQcow2BackingOffset = 8, kQcow2CryptOffset = 32,
                       kQcow2IncompatibleOffset = 72, kQcow2HeaderBytes = 80;
-constexpr std::uint64_t kQcow2CorruptBit = 1u << 1, kQcow2DataFileBit = 1u << 2;
+constexpr std::uint64_t kQcow2CorruptBit = 1u << 1, kQcow2DataFileBit = 1u << 2,
+                        kQcow2SubclustersBit = 1u << 4;
 constexpr std::size_t kVmdkCapacityOffset = 12, kVmdkHeaderBytes = 512;
 
 struct Range {
@@ -121,30 +119,6 @@ Result<bool> isOci(const std::filesystem::path& file) {
   }
 }
 
-/// A root file system is grown on every node, and that is no place to find out that somebody must
-/// look at it first. Source: include/linux/ext4 of the kernel: s_state, s_feature_incompat
-Result<void> checkExtIsClean(int fd, std::uint64_t offset) {
-  std::uint16_t state = 0;
-  std::uint32_t incompatible = 0;
-  if (::pread(fd, &state, sizeof state, static_cast<off_t>(offset) + kExtStateOffset) !=
-          sizeof state ||
-      ::pread(fd, &incompatible, sizeof incompatible,
-              static_cast<off_t>(offset) + kExtIncompatibleOffset) != sizeof incompatible)
-    return fail(ErrorCode::Corrupt, "its file system has no whole superblock");
-  const char* why =
-      (state & kExtErrorBit) != 0 ? "is marked as faulty: its kernel found errors in it"
-      : (incompatible & kExtRecoverBit) != 0
-          ? "was copied while it was mounted: its journal has not been replayed"
-      : (state & kExtCleanBit) == 0 ? "was copied while it was mounted, or not unmounted cleanly"
-                                    : nullptr;
-  if (why == nullptr) return {};
-  return fail(ErrorCode::InvalidInput,
-              fmt::format("its file system {}; run e2fsck -f on it (of a disk: losetup --find "
-                          "--show --partscan FILE, then its partition; of a qcow2: qemu-img "
-                          "convert -O raw first), and declare the SHA-256 of the result",
-                          why));
-}
-
 int sectorBytesOf(int fd) {
   std::string head(wire::kTableHeadBytes, '\0');
   const ssize_t n = ::pread(fd, head.data(), head.size(), 0);
@@ -173,6 +147,7 @@ Result<Range> findRoot(int fd, const std::filesystem::path& raw) {
                   fmt::format("its file system has {} bytes, the file only {}: it was cut short",
                               whole, size));
     TRY_OK(checkExtIsClean(fd, 0));
+    TRY_OK(checkExtMounts(fd, 0));
     return Range{0, size};
   }
   if (const auto end = gptEndBytes(fd); end > size)
@@ -203,10 +178,15 @@ Result<Range> findRoot(int fd, const std::filesystem::path& raw) {
                       range.length, whole));
     best = range;
   }
-  if (best.length == 0)
+  if (best.length == 0) {
+    const auto foreign = foreignFormat(fd);
     return fail(ErrorCode::InvalidInput,
-                "there is neither an ext4 file system nor a partition with one in it");
+                foreign.empty()
+                    ? "there is neither an ext4 file system nor a partition with one in it"
+                    : foreign);
+  }
   TRY_OK(checkExtIsClean(fd, best.offset));
+  TRY_OK(checkExtMounts(fd, best.offset));
   return best;
 }
 
@@ -252,9 +232,13 @@ Result<Range> wholeDisk(int fd, const std::filesystem::path& raw) {
             "its partition table is of a disk of {} bytes, the file has only {}: it was cut short",
             end, size));
   const auto listed = io::runChecked({.program = "sfdisk", .args = {"--json", raw.string()}});
-  if (wire::readPartitionTable(listed.value_or("")).partitions.empty())
+  if (wire::readPartitionTable(listed.value_or("")).partitions.empty()) {
+    const auto foreign = foreignFormat(fd);
     return fail(ErrorCode::InvalidInput,
-                "it has no partition table, so no machine could start it; remove `kind: disk`");
+                foreign.empty()
+                    ? "it has no partition table, so no machine could start it; remove `kind: disk`"
+                    : foreign);
+  }
   return Range{0, size};
 }
 
@@ -273,8 +257,9 @@ Result<void> fromDisk(const std::filesystem::path& raw, const std::filesystem::p
                 fmt::format("{} has {} GiB, more than an image may have ({} GiB)", name.string(),
                             root->length >> 30, wire::kMaxImageBytes >> 30));
   TRY_OK(copyRange(fd.get(), *root, image_file));
-  auto starts = kind == inventory::ImageKind::Disk ? checkWholeDisk(image_file, work, architecture)
-                                                   : checkRootFileSystem(image_file, architecture);
+  auto starts = kind == inventory::ImageKind::Disk
+                    ? checkWholeDisk(image_file, work, architecture)
+                    : checkRootFileSystem(image_file, work, architecture);
   if (starts) return {};
   std::error_code ignored;
   std::filesystem::remove(image_file, ignored);
@@ -304,11 +289,15 @@ Result<void> checkHolds(const std::filesystem::path& from, ImportFormat format) 
       return fail(ErrorCode::Corrupt, from.string() + " is truncated: its header is incomplete");
     if (field(kQcow2BackingOffset, 8) != 0)
       return refuse("holds only what differs from another file");
-    if (field(kQcow2VersionOffset, 4) >= 3 &&
-        (field(kQcow2IncompatibleOffset, 8) & kQcow2DataFileBit) != 0)
+    if (field(kQcow2CryptOffset, 4) != 0) return refuse("is encrypted");
+    const auto features =
+        field(kQcow2VersionOffset, 4) >= 3 ? field(kQcow2IncompatibleOffset, 8) : 0;
+    if ((features & kQcow2DataFileBit) != 0)
       return refuse("holds no data of its own, but names a file that does");
-    if (field(kQcow2VersionOffset, 4) >= 3 &&
-        (field(kQcow2IncompatibleOffset, 8) & kQcow2CorruptBit) != 0)
+    if ((features & kQcow2SubclustersBit) != 0)
+      return refuse(
+          "has subclusters (extended_l2), with which nobody can tell whether it is whole");
+    if ((features & kQcow2CorruptBit) != 0)
       return fail(ErrorCode::Corrupt, from.string() +
                                           " is marked as damaged by the program that wrote it; "
                                           "repair it: qemu-img check -r all, and "
@@ -423,14 +412,6 @@ Result<void> checkTree(const std::filesystem::path& root, inventory::ImageKind k
   }
   const auto userspace = userspaceObstacles(*tree, architecture);
   obstacles.insert(obstacles.end(), userspace.begin(), userspace.end());
-  // What a folder of mktemp leaves in its tar: only root's programs would find a file then.
-  if (struct stat top{};
-      ::stat(root.c_str(), &top) == 0 && (top.st_mode & kEverybodyEnters) != kEverybodyEnters)
-    obstacles.push_back(
-        fmt::format("its / has the mode {:04o}, so services that are not root's could not start: "
-                    "make the archive of a folder "
-                    "with 0755",
-                    top.st_mode & 07777));
   return refuseObstacles(obstacles);
 }
 

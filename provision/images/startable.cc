@@ -31,6 +31,14 @@ constexpr std::string_view kSystemd = "/systemd/systemd";
 constexpr const char* kLibraryFolders[] = {"lib64",   "usr/lib64",     "lib",
                                            "usr/lib", "usr/local/lib", "usr/local/lib64"};
 
+struct OpenFolder {
+  const char* path;
+  unsigned needs;  ///< permissions, as chmod's
+};
+constexpr OpenFolder kOpenFolders[] = {{"", 0555},        {"etc", 0111},     {"usr", 0111},
+                                       {"usr/bin", 0111}, {"usr/lib", 0111}, {"lib64", 0111},
+                                       {"var", 0111}};
+
 std::string folderOf(const std::string& path) {
   const auto slash = path.rfind('/');
   return slash == std::string::npos ? std::string() : path.substr(0, slash);
@@ -220,6 +228,23 @@ void addSelinux(const FileTree& tree, Obstacles& obstacles) {
         io::kSelinuxConfig));
 }
 
+/// What everybody must enter, else only root's programs find a file. A folder of mktemp is 0700,
+/// and an archive of it, or a file system that it was unpacked to, keeps that for "/".
+void addClosedFolders(const FileTree& tree, Obstacles& obstacles) {
+  for (const auto& folder : kOpenFolders) {
+    const auto real = tree.resolve(folder.path);
+    const auto entry = real ? tree.at(*real) : std::nullopt;
+    if (!entry || entry->kind != FileTree::Kind::Folder || !entry->permissions ||
+        (*entry->permissions & folder.needs) == folder.needs)
+      continue;
+    obstacles.push_back(
+        fmt::format("its /{} has the mode {:04o}, so nobody but root could use it: no user could "
+                    "log in, no service of another user start; give it 0755 (chmod, in the tree "
+                    "that the image is made of, or in the image mounted)",
+                    *real, *entry->permissions));
+  }
+}
+
 }  // namespace
 
 Obstacles inMemoryObstacles(const FileTree& tree) {
@@ -253,6 +278,7 @@ Obstacles userspaceObstacles(const FileTree& tree, Architecture architecture) {
   if (!walk.seen.contains("libc.so.6") || walk.libc) addLibc(walk.libc, walk.obstacles);
   addDistribution(tree, walk.obstacles);
   addSelinux(tree, walk.obstacles);
+  addClosedFolders(tree, walk.obstacles);
   return std::move(walk.obstacles);
 }
 

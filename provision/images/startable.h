@@ -21,8 +21,8 @@ inline constexpr GlibcVersion kOldestGlibc{2, 28};
 /// it. Empty: nothing.
 using Obstacles = std::vector<std::string>;
 
-/// init (systemd) and every library that it needs, their architecture, the C library's release, and
-/// where it enforces SELinux, what muster labels files with.
+/// init (systemd) and every library that it needs, their architecture, the C library's release,
+/// where it enforces SELinux, what muster labels files with, and folders that only root may enter.
 Obstacles userspaceObstacles(const FileTree& tree, Architecture architecture);
 
 /// /vmlinuz and /initrd.img, which muster's boot loader starts.

@@ -368,6 +368,55 @@ TEST_F(NodeNetworkRulesTest, aRouteIsOnALinkOnceAndLeadsToMachines) {
               ElementsAre(HasSubstr("224.0.0.0/4 (multicast)")));
 }
 
+TEST_F(NodeNetworkRulesTest, aRoutesGatewayIsARouterAndLeadsElsewhere) {
+  const auto with_route = [&](std::string_view route) {
+    return saying("addresses: [storage]",
+                  "addresses: [storage], routes: [" + std::string(route) + "]");
+  };
+  for (const char* via : {"10.30.0.0", "10.30.255.255"})
+    EXPECT_THAT(with_route("{to: 10.40.0.0/16, via: " + std::string(via) + "}"),
+                ElementsAre(AllOf(HasSubstr(via), HasSubstr("is the own or broadcast address of "
+                                                            "network storage"))));
+  EXPECT_THAT(with_route("{to: 10.30.0.0/16, via: 10.30.0.1}"),
+              ElementsAre(AllOf(HasSubstr("the route to 10.30.0.0/16 is to network storage, which "
+                                          "stor is on"),
+                                HasSubstr("reached without a gateway"))));
+  EXPECT_THAT(with_route("{to: \"fd00:30::/64\", via: \"fe80::1\"}"),
+              ElementsAre(HasSubstr("is to network storage")));
+  EXPECT_THAT(with_route("{to: 10.30.128.0/17, via: 10.30.0.1}"), IsEmpty())
+      << "a part of it may lie behind a router";
+}
+
+/// By the pool gpu001 has 10.30.1.1: for the others it may be a router.
+TEST_F(NodeNetworkRulesTest, noNodeIsItsOwnGateway) {
+  EXPECT_THAT(saying("addresses: [storage]",
+                     "addresses: [storage], routes: [{to: 10.40.0.0/16, via: 10.30.1.1}]"),
+              ElementsAre(AllOf(HasSubstr("gpu001: it has itself the address 10.30.1.1, by which "
+                                          "stor routes to 10.40.0.0/16"),
+                                HasSubstr("correct via"))));
+}
+
+TEST_F(NodeNetworkRulesTest, aNameServerIsAMachine) {
+  const auto dns = [&](std::string_view list) {
+    return sayingOf(with("dns: [10.30.0.53]", "dns: [" + std::string(list) + "]", yaml()));
+  };
+  for (const char* address : {"0.0.0.0", "224.0.0.251", "255.255.255.255"})
+    EXPECT_THAT(dns("10.30.0.53, " + std::string(address)),
+                ElementsAre(AllOf(HasSubstr("the name server " + std::string(address) + " is in"),
+                                  HasSubstr("where no machine can be"))));
+  EXPECT_THAT(dns("127.0.0.53"), ElementsAre(HasSubstr("each node would ask itself")));
+  EXPECT_THAT(dns("1.1.1.1, 10.30.0.53"), IsEmpty());
+}
+
+/// A bus has 32 devices of eight functions.
+TEST_F(NodeNetworkRulesTest, aPlaceIsOneThatABusHas) {
+  EXPECT_THAT(saying("pci:0000:18:00.0", "pci:0000:18:1f.7"), IsEmpty());
+  for (const char* place : {"0000:18:20.0", "0000:18:00.8", "0000:1g:00.0"})
+    EXPECT_THAT(saying("pci:0000:18:00.0", "pci:" + std::string(place)),
+                ElementsAre(HasSubstr("finds no NIC")))
+        << place;
+}
+
 TEST_F(NodeNetworkRulesTest, noNodeHasTheAddressOfAServer) {
   const auto own = [&](std::string_view address, const std::string& text = yaml()) {
     return sayingOf(with("address: 10.20.2.1,",

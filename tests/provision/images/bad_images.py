@@ -261,6 +261,18 @@ def damaged_partition(folder, number, rng):
     return disguised(folder, "raw", rng), "rootfs", True
 
 
+# Sound to e2fsck, but GRUB reads none of the first three, no kernel with pages of 4 KiB mounts the next two, and nobody but root can use the others.
+UNUSABLE = ["mke2fs -q -t ext4 -O inline_data -d tree raw 12M", "mke2fs -q -t ext4 -O ea_inode -d tree raw 12M", "mke2fs -q -t ext4 -O casefold -d tree raw 12M",
+            "mke2fs -q -F -t ext4 -b 8192 -d tree raw 96M", "mke2fs -q -F -t ext4 -b 65536 -d tree raw 200M",
+            "mke2fs -q -t ext4 -d tree raw 12M; debugfs -w -R 'sif / mode 040700' raw", "mke2fs -q -t ext4 -d tree raw 12M; debugfs -w -R 'sif /usr mode 040750' raw"]
+
+
+def unusable(folder, number, rng):
+    with_links(folder)
+    sh(UNUSABLE[number % len(UNUSABLE)], folder)
+    return disguised(folder, "raw", rng), "rootfs", True
+
+
 def broken_disk(folder, number, rng):
     base(folder)
     make = f"'{HERE}/make_disk.sh' tree disk"
@@ -456,7 +468,7 @@ def mutated(folder, number, rng):
     return name, kind, True if way == 0 and os.path.getsize(path) < size // 2 else None
 
 
-CONSTRUCTIONS = [(broken_tree, len(BROKEN_TREES)), (broken_partition, len(BROKEN_TREES)), (damaged_partition, 12), (broken_disk, 19), (tar_members, len(MEMBERS)),
+CONSTRUCTIONS = [(broken_tree, len(BROKEN_TREES)), (broken_partition, len(BROKEN_TREES)), (damaged_partition, 12), (unusable, len(UNUSABLE)), (broken_disk, 19), (tar_members, len(MEMBERS)),
                  (giant, 10), (oci, 24), (named_files, 23)]
 
 

@@ -62,6 +62,10 @@ TEST_F(Startable, eachThingThatIsMissingIsNamed) {
        "no libc.so.6, which /usr/lib/systemd/systemd needs"},
       {"truncate -s 1M tree/usr/lib/x86_64-linux-gnu/libc.so.6", "cut short"},
       {"rm tree/lib64", "the loader of its programs is missing"},
+      {"chmod 0700 tree", "its / has the mode 0700"},
+      {"chmod 0750 tree/usr", "its /usr has the mode 0750"},
+      {"chmod 0700 tree/etc", "its /etc has the mode 0700"},
+      {"chmod 4754 tree/usr/lib", "its /usr/lib has the mode 4754"},
       {"ln -sfn ../../../../../lib64 tree/lib64", "leads in a circle"},
       {"sed -i 's/GLIBC_2\\.2[89]/GLIBC_2.17/g; s/GLIBC_2\\.[3-9][0-9]/GLIBC_2.17/g' "
        "tree/usr/lib/x86_64-linux-gnu/libc.so.6",
@@ -182,6 +186,30 @@ TEST_F(Startable, aLiveImageNeedsTheSameButTheInitrd) {
   EXPECT_THAT(refusalOfTree(), IsEmpty());
   sh("echo text >tree/boot/vmlinuz-6.1");
   EXPECT_THAT(refusalOfTree(), HasSubstr("no kernel for x86-64"));
+}
+
+/// The same of a file system that somebody has made of it: its "/" is in no listing of its own.
+TEST_F(Startable, anExt4ThatOnlyRootMayEnterIsRefused) {
+  sh("ln -s boot/vmlinuz-6.1 tree/vmlinuz; ln -s boot/initrd.img-6.1 tree/initrd.img");
+  const auto refused = [this](const std::string& change) {
+    sh("rm -f raw; mke2fs -q -t ext4 -d tree raw 16M; " + change);
+    const auto done = import("raw");
+    return done ? std::string() : done.error().str();
+  };
+  EXPECT_THAT(refused("true"), IsEmpty());
+  EXPECT_THAT(refused("debugfs -w -R 'sif / mode 040700' raw 2>/dev/null"),
+              AllOf(HasSubstr("its / has the mode 0700"), HasSubstr("give it 0755")));
+  EXPECT_THAT(
+      refused("for f in etc usr/bin; do debugfs -w -R \"sif $f mode 040700\" raw "
+              "2>/dev/null; done"),
+      AllOf(HasSubstr("its /etc has the mode 0700"), HasSubstr("its /usr/bin has the mode 0700"),
+            testing::Not(HasSubstr("its / has"))));
+}
+
+/// EL's "/" and "/usr" are 0555.
+TEST_F(Startable, aTreeThatRootItselfMayNotWriteIsTaken) {
+  sh("chmod 0555 tree tree/usr tree/usr/bin tree/usr/lib");
+  EXPECT_THAT(refusalOfTree(), IsEmpty());
 }
 
 /// The partition of a system whose kernel is on another one.
