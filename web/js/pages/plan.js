@@ -10,7 +10,8 @@ import { number, plural } from "../format.js";
 import { Age, Empty, Heading, Loaded, Panel, State, Terms } from "../parts/basics.js";
 import { OrderButton } from "../parts/orders.js";
 import { Changes, Impact } from "../parts/plan.js";
-import { askForRun, missing, RunOrders } from "../parts/run_orders.js";
+import { askForRun } from "../parts/run_asks.js";
+import { missing, RunOrders } from "../parts/run_orders.js";
 import { aboutRun, runTone } from "../parts/run_words.js";
 
 const kAsks = ["queued", "planning", "planned", "needs-approval"];

@@ -9,7 +9,8 @@ import { Age, Empty, Heading, Loaded, Panel, State, Terms, Trouble } from "../pa
 import { OrderButton } from "../parts/orders.js";
 import { Events } from "../parts/events.js";
 import { Changes, groupedActions, Impact } from "../parts/plan.js";
-import { askForRun, RunOrders } from "../parts/run_orders.js";
+import { askForRun } from "../parts/run_asks.js";
+import { RunOrders } from "../parts/run_orders.js";
 import { aboutRun, runTone } from "../parts/run_words.js";
 
 /** @param {{id: string}} p */

@@ -11,7 +11,7 @@ import { matcher } from "../hostlist.js";
 import { Age, Empty, Loaded, Panel, State, Terms } from "./basics.js";
 import { OrderButton } from "./orders.js";
 import { Changes } from "./plan.js";
-import { askForRun } from "./run_orders.js";
+import { askForRun } from "./run_asks.js";
 import { aboutRun, runTone } from "./run_words.js";
 
 /** Runs that are not over and mean it. @param {{name: string}} p */

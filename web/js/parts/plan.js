@@ -5,7 +5,7 @@ import { link } from "../router.js";
 import { digest, duration, number, plural } from "../format.js";
 import { fold } from "../hostlist.js";
 import { Empty, NodeLink, State, Terms } from "./basics.js";
-import { useWindows, windowWords } from "./run_orders.js";
+import { useWindows, windowWords } from "./windows.js";
 
 /** @typedef {import("../types.js").Change} Change */
 

@@ -1,48 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be said to a run: asked for, approved, held back, undone; and when it may begin.
+// What may be said to a run as it stands: confirmed, approved, overridden, held, ended.
 import { html } from "../html.js";
-import { me, seesSite } from "../api.js";
-import { useResource } from "../resource.js";
-import { go, link } from "../router.js";
-import { clock, digest } from "../format.js";
+import { me } from "../api.js";
+import { digest } from "../format.js";
 import { OrderButton } from "./orders.js";
 import { aboutRun } from "./run_words.js";
-
-/** Windows of the pools that a plan takes nodes from. @param {import("../types.js").Disturbed | undefined} impact */
-export function useWindows(impact) {
-  const pools = (impact?.domains || []).filter((each) => each.kind === "pool" && each.taken_out > 0).map((each) => each.name);
-  const windows = useResource(pools.length > 0 && seesSite() ? "/windows" : null, { live: false, every_s: 60 });
-  return (windows.data?.items || []).filter((/** @type {any} */ each) => pools.includes(each.pool));
-}
-/** @param {any} window */
-export const windowWords = ({ pool, is_open, spans, problem }) => `${pool}: ${problem || (is_open ? `its window is open until ${clock(spans[0]?.closes)}` : spans[0] ? `in its window, from ${clock(spans[0].opens)}` : "its window is not open in the next 15 days")}`;
-
-/** Of a run that was asked for just now. @param {any} run */
-const showRun = (run) => { if (run?.id) go(link(["runs", run.id])); };
-
-/** The runs' own plan, after a look at the nodes. @param {string} nodes @returns {import("./orders.js").Order} */
-export const askForRun = (nodes) => ({
-  title: "Ask for a run", verb: "run", path: "/runs", act: "Ask", done: "asked for",
-  text: "The server looks at the nodes, plans what differs from the inventory, and waits for a word to the plan; nothing is changed before.",
-  fields: [{ label: "Nodes", name: "nodes", value: nodes, optional: true, hint: "a hostlist; empty: all" }],
-  body: { kind: "apply", confirm: true, after_restart: "continue" }, then: showRun,
-});
-
-/** @returns {import("./orders.js").Order} */
-export const askForRollout = () => ({
-  title: "Start a rollout", verb: "run", path: "/runs", act: "Ask", done: "asked for", then: showRun,
-  text: html`The driver replaces the one of its kind, wave by wave; between two waves a gate compares what nodes do and measure. Nothing is changed before somebody has said yes to the plan. Other changes, of images, firmware or settings: <code>muster rollout start --change FILE</code>`,
-  fields: [{ label: "Driver", name: "driver", hint: "as the inventory declares it: nvidia-575" }, { label: "Nodes", name: "nodes", hint: "a hostlist: gpu[001-128]" },
-    { label: "Nodes of the first wave", name: "canaries", kind: "number", optional: true, hint: "empty: as the inventory says" }, { label: "When a gate fails", name: "on_failure", choices: ["halt", "roll-back"], value: "halt" }],
-  shape: (body) => ({ kind: "rollout", confirm: true, driver: body.driver, nodes: body.nodes, on_failure: body.on_failure, ...(body.canaries ? { canaries: Number(body.canaries) } : {}) }),
-});
-/** @param {string} id @returns {import("./orders.js").Order} */
-export const rollBack = (id) => ({
-  title: `Roll ${id} back`, verb: "run", path: "/runs", act: "Ask", word: "roll back", done: "asked for", then: showRun,
-  text: "What it has changed is changed back, node by node, by a run of its own with a plan of its own; what the rollout still does is stopped when that begins.",
-  fields: [{ label: "Why disks may be wiped once", name: "wipe_reason", optional: true, hint: "only where it has changed an image" }],
-  body: { kind: "rollout", rollback: id, confirm: true },
-});
+import { useWindows, windowWords } from "./windows.js";
 
 /** What a run that waits for people waits for; somebody else's approval stands for its author's word.
  * @param {any} run @returns {{confirmation: boolean, approvals: number}} approvals: that are missing */
