@@ -7,9 +7,30 @@
 
 #include <fmt/format.h>
 
+#include <sched.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
+
 namespace muster::app {
+namespace {
+
+constexpr const char* kBuildPlace = "/mnt";
+
+/// In this process's own mount namespace only: programs of the build that give up root (apt, which
+/// downloads as user _apt where it can) come to the tree, and no user of this host does.
+Result<std::filesystem::path> mountForTheBuild(const std::filesystem::path& work) {
+  if (::unshare(CLONE_NEWNS) != 0 ||
+      ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0 ||
+      ::mount(work.c_str(), kBuildPlace, nullptr, MS_BIND, nullptr) != 0)
+    return fail(ErrorCode::Internal, fmt::format("cannot mount {} on {}: {}", work.string(),
+                                                 kBuildPlace, std::strerror(errno)));
+  return std::filesystem::path(kBuildPlace);
+}
+
+}  // namespace
 
 Result<void> serveBuild(const Options& options, int connection,
                         const std::filesystem::path& folder) {
@@ -28,7 +49,8 @@ Result<void> serveBuild(const Options& options, int connection,
     TRY(cluster, loadCluster(options));
     return *cluster.ram_os;
   };
-  return provision::serveBuildRequest(connection, folder, *builder, {image, ram_os});
+  return provision::serveBuildRequest(connection, folder, *builder, {image, ram_os},
+                                      mountForTheBuild);
 }
 
 }  // namespace muster::app

@@ -122,7 +122,9 @@ Loaded load(const std::filesystem::path& file, const LoadOptions& options) {
   Loaded loaded;
   loaded.diagnostics.error({file.string(), 0, 0},
                            fmt::format("cannot read the inventory: {}", text.error().text()),
-                           "name a file: --inventory FILE");
+                           text.error().code() == ErrorCode::NotFound
+                               ? "write a first one: muster init; or name a file: --inventory FILE"
+                               : "name a file: --inventory FILE");
   return loaded;
 }
 

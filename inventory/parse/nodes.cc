@@ -165,7 +165,8 @@ class Expander {
       add(group);
       if (out_.names.size() == names) out_.complete = false;
     }
-    for (auto& [path, csv] : files_) reportUnwanted(csv);
+    for (auto& [path, csv] : files_)
+      if (!unclear_.contains(path)) reportUnwanted(csv);
     std::sort(out_.nodes.begin(), out_.nodes.end(),
               [](const DeclaredNode& a, const DeclaredNode& b) {
                 return naturalLess(a.node.name.str(), b.node.name.str());
@@ -178,16 +179,22 @@ class Expander {
     std::vector<std::string> names;
     if (!group.names.empty()) {
       auto expanded = expandHostlist(group.names);
-      if (!expanded)
+      if (!expanded) {
+        unclear_.insert(group.from);
         return reader_.error(place(*group.value, "names"),
                              fmt::format("\"{}\" is no hostlist", shorten(group.names)),
                              expanded.error().text());
+      }
       names = std::move(*expanded);
       if (names.size() + out_.names.size() > kMaxNodes)
         return reader_.error(place(*group.value, "names"),
                              fmt::format("more than {} nodes", kMaxNodes), "split the cluster");
-      if (!checkNames(group, names)) return;
-    } else if (group.from.empty()) {
+      if (!checkNames(group, names)) {
+        unclear_.insert(group.from);
+        return;
+      }
+    } else if (group.from.empty() || group.value->find("names")) {
+      unclear_.insert(group.from);
       return;  // reported by the table
     }
     group.from.empty() ? addSingle(group, names) : addRows(group, names);
@@ -310,6 +317,8 @@ class Expander {
   Reader& reader_;
   const LoadOptions& options_;
   std::map<std::string, CsvNodes> files_;
+  /// Of which a group's names are wrong: nobody knows which rows it means.
+  std::set<std::string> unclear_;
   DeclaredNodes out_;
 };
 

@@ -159,7 +159,8 @@ class BuildFolder {
     if (!out.fd_.valid() || ::flock(out.fd_.get(), LOCK_EX | LOCK_NB) != 0)
       return fail(ErrorCode::Internal, "cannot lock " + name);
     // Who asked goes through it to what is ready; the tree with its device nodes is root's alone.
-    if (::chmod(name.c_str(), 0755) != 0 || ::mkdir((out.path / "work").c_str(), 0700) != 0 ||
+    if (::chmod(name.c_str(), 0755) != 0 || ::mkdir((out.path / "closed").c_str(), 0700) != 0 ||
+        ::mkdir(out.work().c_str(), 0711) != 0 || ::chmod(out.work().c_str(), 0711) != 0 ||
         ::mkdir((out.path / "out").c_str(), 0755) != 0 ||
         ::chmod((out.path / "out").c_str(), 0755) != 0)
       return fail(ErrorCode::Internal,
@@ -173,6 +174,7 @@ class BuildFolder {
     if (path.empty()) return;
     if (const auto gone = removeTree(path); !gone) logWarning("image", "{}", gone.error().str());
   }
+  fs::path work() const { return path / "closed" / "work"; }
   fs::path path;
 
  private:
@@ -199,8 +201,8 @@ class GoneWatch {
   std::jthread thread_;
 };
 
-Result<void> build(const BuildRequest& request, const fs::path& folder, SystemBuilder& builder,
-                   const BuildDeclarations& declared, const Say& say) {
+Result<void> build(const BuildRequest& request, const fs::path& work, const fs::path& made,
+                   SystemBuilder& builder, const BuildDeclarations& declared, const Say& say) {
   const auto meant = [&request](const std::string& key, const std::string& what) -> Result<void> {
     if (key == request.key) return {};
     return fail(ErrorCode::Conflict,
@@ -212,15 +214,15 @@ Result<void> build(const BuildRequest& request, const fs::path& folder, SystemBu
   if (request.image.empty()) {
     TRY(spec, declared.ram_os());
     TRY_OK(meant(ramOsKey(spec, request.architecture), "the RAM OS"));
-    return builder.buildRamOs(spec, request.architecture, folder / "work", folder / "out", say);
+    return builder.buildRamOs(spec, request.architecture, work, made, say);
   }
   TRY(image, declared.image(request.image));
   TRY_OK(meant(imageKey(image), "image " + image.name));
-  return builder.buildRootFs(image, folder / "work", folder / "out" / kRootFs, say);
+  return builder.buildRootFs(image, work, made / kRootFs, say);
 }
 
 Result<void> answer(int connection, const fs::path& above, SystemBuilder& builder,
-                    const BuildDeclarations& declared) {
+                    const BuildDeclarations& declared, const BuildAccess& way) {
   io::LineReader asked(connection, kMaxLineBytes);
   TRY(line, asked.next(kRequestLimit));
   TRY(request, parseBuildRequest(line));
@@ -230,7 +232,12 @@ Result<void> answer(int connection, const fs::path& above, SystemBuilder& builde
   };
   {
     const GoneWatch watch(connection);
-    TRY_OK(build(request, folder.path, builder, declared, say));
+    auto work = folder.work();
+    if (way) {
+      TRY(seen, way(work));
+      work = std::move(seen);
+    }
+    TRY_OK(build(request, work, folder.path / "out", builder, declared, say));
   }
   std::error_code error;
   for (const auto& file : fs::directory_iterator(folder.path / "out", error)) {
@@ -283,8 +290,8 @@ std::unique_ptr<SystemBuilder> makeSystemBuilder() {
 }
 
 Result<void> serveBuildRequest(int connection, const fs::path& folder, SystemBuilder& builder,
-                               const BuildDeclarations& declared) {
-  auto done = answer(connection, folder, builder, declared);
+                               const BuildDeclarations& declared, const BuildAccess& way) {
+  auto done = answer(connection, folder, builder, declared, way);
   if (done) return done;
   (void)sendJsonLine(
       connection,

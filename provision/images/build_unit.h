@@ -44,10 +44,14 @@ struct BuildDeclarations {
   std::function<Result<inventory::Image>(const std::string& name)> image;
   std::function<Result<inventory::RamOsSpec>()> ram_os;
 };
+/// Where programs of the build that are not root come to the folder in which it works, which lies
+/// behind one that root alone passes.
+using BuildAccess = std::function<Result<std::filesystem::path>(const std::filesystem::path& work)>;
 /// The unit's side: answers the one request of a connection, in a folder of its own below `folder`
 /// that is gone afterwards. Ends the process when the asker goes away while it builds. Errors:
 /// those that were answered, too
 Result<void> serveBuildRequest(int connection, const std::filesystem::path& folder,
-                               SystemBuilder& builder, const BuildDeclarations& declared);
+                               SystemBuilder& builder, const BuildDeclarations& declared,
+                               const BuildAccess& way = {});
 
 }  // namespace muster::provision

@@ -143,3 +143,43 @@ describe("careless hands", () => {
     await window.close();
   });
 });
+
+/** Each the longest there is, or digits alone, or as many hyphens as may stand there. */
+const oddName = (/** @type {number} */ i) => { const n = String(i).padStart(5, "0"); return [`${"l".repeat(58)}${n}`, n, `x${"-".repeat(30)}${n}`, `script-${n}-alert-1`][i % 4]; };
+
+describe("10,000 nodes with odd names", () => {
+  let large, viewer;
+  before(async () => {
+    large = new Site(10_000);
+    const file = path.join(large.site, "nodes.csv"), inventory = path.join(large.site, "cluster.yaml");
+    const rows = fs.readFileSync(file, "utf8").trim().split("\n");
+    fs.writeFileSync(file, `${rows.map((row, i) => { const cells = row.split(","); return i === 0 ? row : [oddName(i), `"<script>${cells[1]}</script>"`, ...cells.slice(2, -1), `"<script>${i}</script>"`].join(","); }).join("\n")}\n`);
+    const text = fs.readFileSync(inventory, "utf8"), groups = /^nodes:\n(?: +- .*\n)+/m;
+    assert.match(text, groups);
+    const declare = (/** @type {string} */ more) => fs.writeFileSync(inventory, text.replace(groups, `nodes:\n  - {profile: hgx-h100, from: nodes.csv}\n${more}`));
+    declare('  - {names: "knoten-ü", profile: hgx-h100, mac: "52:54:00:99:00:10", address: 10.9.9.1, bmc: "https://10.8.8.1"}\n');
+    assert.throws(() => large.muster("inventory", "check"), (error) => { const said = String(error.stderr) + String(error.stdout); assert.match(said, /knoten-ü/); return true; });
+    declare("");
+    viewer = large.token("viewer");
+    await large.start();
+  });
+  after(() => large?.end());
+
+  test("are listed, found, opened and folded, and nothing of them is run", async () => {
+    const window = await open(large, { token: viewer });
+    const { page } = window;
+    for (const at of ["#/nodes", "#/racks", "#/now", `#/nodes/${oddName(4)}`, `#/nodes/${oddName(5)}`, `#/nodes/${oddName(7)}?tab=facts`, "#/nodes?q=script-", "#/findings", "#/plan"]) {
+      await goTo(page, at);
+      await settled(page);
+      const seen = await page.evaluate(() => ({ title: document.title, markup: document.querySelectorAll("main script, main img").length, wide: document.documentElement.scrollWidth > innerWidth, heading: Boolean(document.querySelector("main h1")?.textContent) }));
+      assert.doesNotMatch(seen.title, /^taken$/, at);
+      assert.deepEqual({ ...seen, title: "" }, { title: "", markup: 0, wide: false, heading: true }, at);
+    }
+    await goTo(page, "#/nodes");
+    assert.match(await page.textContent(".heading"), /10,000/);
+    await goTo(page, `#/nodes?q=${oddName(9_999)},${oddName(9_998)}`);
+    await page.waitForFunction(() => document.querySelectorAll(".big-table .rows [role=row]").length === 2);
+    window.clean();
+    await window.close();
+  });
+});

@@ -53,6 +53,10 @@ class Backend {
   /// Inside a transaction. `lockSchema` lets one process migrate at a time.
   virtual void lockSchema(soci::session&) {}
   virtual void setVersion(soci::session& sql, int version) = 0;
+  /// Inside the transaction that will make schema `known` of an older one: another process that
+  /// works with the store and is of a version that may not know `known`, in words. nullopt: none.
+  /// May throw soci_error.
+  virtual std::optional<std::string> olderUser(soci::session& sql, int known) = 0;
 
   /// Whether a statement may stay prepared for the life of a connection.
   virtual bool keepsStatements() const { return false; }

@@ -150,22 +150,32 @@ Result<void> SqlConnection::open(const std::function<void()>& tidy) {
     }
 }
 
+[[gnu::weak]] const std::vector<std::vector<std::string_view>>& migrations() { return kMigrations; }
+
 Result<int> SqlConnection::knownVersion() {
   TRY(version, backend_->version(sql_));
-  const int known = static_cast<int>(kMigrations.size());
+  const int known = static_cast<int>(migrations().size());
   if (version > known)
     return fail(ErrorCode::Corrupt, fmt::format(kTooNew, backend_->name(), version, known));
   return version;
 }
 
 Result<void> SqlConnection::migrate(int version) {
-  if (version == static_cast<int>(kMigrations.size())) return {};
+  const int known = static_cast<int>(migrations().size());
+  if (version == known) return {};
   Transaction transaction(sql_, backend_->begin());
   backend_->lockSchema(sql_);
   TRY(now, knownVersion());  // another process may have been faster
-  for (auto next = static_cast<std::size_t>(now); next < kMigrations.size(); ++next)
-    for (const auto& statement : kMigrations[next]) sql_ << backend_->dialect(statement);
-  backend_->setVersion(sql_, static_cast<int>(kMigrations.size()));
+  if (now == known) return {};
+  // A server of the older version looks at the schema when it opens the store, and never again.
+  if (now > 0)
+    if (const auto who = backend_->olderUser(sql_, known))
+      return fail(
+          Error(ErrorCode::Conflict, fmt::format(kInUse, backend_->name(), now, known, *who))
+              .retryable(false));
+  for (auto next = static_cast<std::size_t>(now); next < migrations().size(); ++next)
+    for (const auto& statement : migrations()[next]) sql_ << backend_->dialect(statement);
+  backend_->setVersion(sql_, known);
   transaction.commit();
   return {};
 }

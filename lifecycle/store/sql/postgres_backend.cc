@@ -3,8 +3,11 @@
 // whether a COMMIT that met the loss was done is asked of the server itself (pg_xact_status), so
 // nothing is written twice and nothing is guessed.
 #include "lifecycle/store/sql/backend.h"
+#include "lifecycle/store/sql/schema.h"
 
 #include <soci/postgresql/soci-postgresql.h>
+
+#include <unistd.h>
 
 #include <array>
 #include <cstdlib>
@@ -60,6 +63,19 @@ constexpr std::array kMeanings{
     Meaning{"XX002", ErrorCode::Corrupt, false, "{0} has a damaged index ({1}); REINDEX it"},
 };
 
+/// How a session says of which version its muster is: "muster schema 9, ctl1, process 4711". Older
+/// ones say nothing.
+constexpr std::string_view kSessionName = "muster schema ";
+
+std::string sessionName() {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
+  auto name = fmt::format("{}{}, {}, process {}", kSessionName, migrations().size(),
+                          std::string_view(host.data()).substr(0, 24), ::getpid());
+  std::erase_if(name, [](unsigned char c) { return c == '\'' || c == '\\' || c < ' ' || c > '~'; });
+  return name;
+}
+
 constexpr std::string_view kNoState =
     " ";  ///< SOCI's answer when the server said nothing: it is gone
 
@@ -95,6 +111,14 @@ std::string trimmed(std::string text) {
   return text;
 }
 
+/// SOCI (4.0) reads a connection string as words KEY=VALUE, and ends one without "=" with one: the
+/// database of "postgresql://host/muster" would be "muster=".
+std::string forSoci(const std::string& url) {
+  if (url.find('=') != std::string::npos) return url;
+  const char* joint = url.ends_with('?') ? "" : url.find('?') == std::string::npos ? "?" : "&";
+  return url + joint + "application_name=muster";
+}
+
 class PostgresBackend final : public Backend {
  public:
   PostgresBackend(std::string url, std::chrono::milliseconds patience)
@@ -104,8 +128,9 @@ class PostgresBackend final : public Backend {
   std::chrono::milliseconds patience() const override { return patience_; }
 
   Result<void> connect(soci::session& sql) override {
-    sql.open(soci::postgresql, url_);
+    sql.open(soci::postgresql, forSoci(url_));
     for (const char* setting : kSettings) sql << setting;
+    sql << fmt::format("SET application_name = '{}'", sessionName());
     return {};
   }
 
@@ -138,6 +163,26 @@ class PostgresBackend final : public Backend {
     sql << "CREATE TABLE IF NOT EXISTS muster_schema (version INTEGER NOT NULL)";
     sql << "DELETE FROM muster_schema";
     sql << "INSERT INTO muster_schema (version) VALUES (:v)", use(version);
+  }
+
+  /// Sessions of this user that name no program, or a muster of an older schema; those of psql,
+  /// pg_dump and the like name theirs. A host that died has none any more (tcp_keepalives above).
+  std::optional<std::string> olderUser(soci::session& sql, int known) override {
+    const soci::rowset<soci::row> sessions =
+        (sql.prepare << "SELECT coalesce(host(client_addr), 'the host of the database'), "
+                        "application_name, CAST(pid AS TEXT) FROM pg_stat_activity WHERE datname = "
+                        "current_database() AND usename = current_user AND pid <> "
+                        "pg_backend_pid() AND backend_type = 'client backend' AND "
+                        "(application_name = '' OR application_name LIKE '"
+                     << kSessionName << "%') ORDER BY backend_start");
+    for (const auto& session : sessions) {
+      const auto name = session.get<std::string>(1);
+      if (!name.empty() && std::atoi(name.c_str() + kSessionName.size()) >= known) continue;
+      return fmt::format("a muster at {} ({}; session {} of the database)",
+                         session.get<std::string>(0), name.empty() ? "of an older version" : name,
+                         session.get<std::string>(2));
+    }
+    return std::nullopt;
   }
 
   std::string mark(soci::session& sql) override {

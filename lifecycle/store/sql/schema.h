@@ -102,8 +102,17 @@ inline const std::vector<std::vector<std::string_view>> kMigrations{
     },
 };
 
+/// All of them: kMigrations. A test's program that stands for the next version defines it anew,
+/// with one more (tests/crash/next_schema.cc).
+const std::vector<std::vector<std::string_view>>& migrations();
+
 inline constexpr std::string_view kTooNew =
     "{} was written by a newer muster (schema {}, this one knows {}); use that muster, or give "
     "this one a store of its own (--store)";
+/// Who would be left working with a schema that is no longer there.
+inline constexpr std::string_view kInUse =
+    "{0} has the schema of an older muster ({1}; this one makes {2} of it), and {3} works with it: "
+    "nothing was changed. Stop that one first (systemctl stop muster-server, on every host of the "
+    "site; docs/upgrade.md), or use the older muster until then";
 
 }  // namespace muster::lifecycle::sql

@@ -3,6 +3,7 @@
 // time (BEGIN IMMEDIATE). The files are opened by SQLite alone, by each of this process's
 // connections; everything else about them is StoreFiles'.
 #include "lifecycle/store/sql/backend.h"
+#include "lifecycle/store/sql/file_holder.h"
 #include "lifecycle/store/sql/schema.h"
 #include "lifecycle/store/sql/store_files.h"
 #include "lifecycle/store/store_loss.h"
@@ -51,6 +52,7 @@ class SqliteBackend final : public Backend {
   void abandon(soci::session& sql) override;
   Result<int> version(soci::session& sql) override;
   void setVersion(soci::session& sql, int version) override;
+  std::optional<std::string> olderUser(soci::session& sql, int known) override;
   Failure explain(const soci::soci_error& error, soci::session& sql) const override;
 
   bool keepsStatements() const override { return true; }
@@ -270,6 +272,13 @@ Result<int> SqliteBackend::version(soci::session& sql) {
 void SqliteBackend::setVersion(soci::session& sql, int version) {
   sql << fmt::format("PRAGMA application_id = {}", kApplicationId);
   sql << fmt::format("PRAGMA user_version = {}", version);
+}
+
+/// Who runs this very program knows what it knows.
+std::optional<std::string> SqliteBackend::olderUser(soci::session&, int) {
+  const auto holder = otherHolderOf(file_);
+  if (!holder || isSameProgram(*holder)) return std::nullopt;
+  return describeProcess(*holder);
 }
 
 Result<void> SqliteBackend::prepare(soci::session& sql) {

@@ -174,7 +174,7 @@ DatabaseKind databaseKindOf(const std::string& url) {
   return url.starts_with(kSqlitePrefix) ? DatabaseKind::Sqlite : DatabaseKind::Postgres;
 }
 
-int knownSchema() { return static_cast<int>(sql::kMigrations.size()); }
+int knownSchema() { return static_cast<int>(sql::migrations().size()); }
 
 Result<int> copyStore(const std::string& url, const fs::path& to) {
   Opened store;

@@ -61,7 +61,7 @@ class BuildUnit : public ::testing::Test {
       return fail(ErrorCode::NotFound, "declares no image " + name);
     };
     const auto ram_os = [this]() -> Result<inventory::RamOsSpec> { return ram_os_; };
-    return serveBuildRequest(connection, folder_ / "cache", builder_, {image, ram_os});
+    return serveBuildRequest(connection, folder_ / "cache", builder_, {image, ram_os}, way_);
   }
   /// The other side, for one connection, beside the test.
   std::jthread unit() {
@@ -95,6 +95,7 @@ class BuildUnit : public ::testing::Test {
   std::optional<inventory::Image> declared_;  ///< where the unit reads another inventory
   inventory::RamOsSpec ram_os_;               ///< that the unit reads
   test::FakeSystemBuilder builder_;
+  BuildAccess way_;
   std::vector<std::string> said_;
 };
 
@@ -111,6 +112,35 @@ TEST_F(BuildUnit, whatItMakesComesToWhoAskedAndNothingIsLeft) {
   ASSERT_EQ(::stat(file.c_str(), &status), 0);
   EXPECT_LT(status.st_blocks * 512, 1 << 20) << "holes stay holes";
   EXPECT_TRUE(cacheIsEmpty());
+}
+
+/// Set-user-ID files of a tree are for nobody on this host; apt's downloads, as user _apt, are to
+/// find their folder all the same.
+TEST_F(BuildUnit, itWorksBehindAClosedFolderAndComesThereByAWayOfItsOwn) {
+  fs::create_directory(folder_ / "seen");
+  mode_t closed = 0, work = 0;
+  way_ = [&](const fs::path& place) -> Result<fs::path> {
+    struct stat status{};
+    if (::stat(place.parent_path().c_str(), &status) == 0) closed = status.st_mode & 07777;
+    if (::stat(place.c_str(), &status) == 0) work = status.st_mode & 07777;
+    return folder_ / "seen";
+  };
+  {
+    const auto other = unit();
+    const auto done = askForImage();
+    ASSERT_TRUE(done) << done.error().str();
+  }
+  EXPECT_EQ(closed, 0700u);
+  EXPECT_EQ(work, 0711u);
+  EXPECT_TRUE(fs::exists(folder_ / "seen" / "left-over")) << "there it has worked";
+
+  way_ = [](const fs::path&) -> Result<fs::path> {
+    return fail(ErrorCode::Internal, "cannot mount");
+  };
+  const auto other = unit();
+  const auto done = askForImage();
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().str(), HasSubstr("cannot mount"));
 }
 
 TEST_F(BuildUnit, ramOsOfEachArchitectureWithItsLoaders) {

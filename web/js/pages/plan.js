@@ -9,7 +9,9 @@ import { link, route, setQuery } from "../router.js";
 import { number, plural } from "../format.js";
 import { Age, Empty, Heading, Loaded, Panel, State, Terms } from "../parts/basics.js";
 import { OrderButton } from "../parts/orders.js";
-import { askForRun, Changes, Impact, missing, RunOrders } from "../parts/plan.js";
+import { Changes, Impact } from "../parts/plan.js";
+import { askForRun } from "../parts/run_asks.js";
+import { missing, RunOrders } from "../parts/run_orders.js";
 import { aboutRun, runTone } from "../parts/run_words.js";
 
 const kAsks = ["queued", "planning", "planned", "needs-approval"];

@@ -8,7 +8,8 @@ import { fold } from "../hostlist.js";
 import { aboutRun, runTone } from "../parts/run_words.js";
 import { Age, Empty, Heading, Loaded, NodeLink, Panel, State, Terms, Trouble } from "../parts/basics.js";
 import { Events } from "../parts/events.js";
-import { askForRollout, rollBack, RunOrders } from "../parts/plan.js";
+import { askForRollout, rollBack } from "../parts/run_asks.js";
+import { RunOrders } from "../parts/run_orders.js";
 import { OrderButton } from "../parts/orders.js";
 
 const kVerdicts = /** @type {Record<string, string>} */ ({ holds: "ok", slower: "bad", inconclusive: "warn" });

@@ -8,7 +8,9 @@ import { clock, digest, number } from "../format.js";
 import { Age, Empty, Heading, Loaded, Panel, State, Terms, Trouble } from "../parts/basics.js";
 import { OrderButton } from "../parts/orders.js";
 import { Events } from "../parts/events.js";
-import { askForRun, Changes, groupedActions, Impact, RunOrders } from "../parts/plan.js";
+import { Changes, groupedActions, Impact } from "../parts/plan.js";
+import { askForRun } from "../parts/run_asks.js";
+import { RunOrders } from "../parts/run_orders.js";
 import { aboutRun, runTone } from "../parts/run_words.js";
 
 /** @param {{id: string}} p */

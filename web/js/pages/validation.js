@@ -8,15 +8,16 @@ import { nodeOf, needNodes, progress } from "../site.js";
 import { go, link, route, setQuery } from "../router.js";
 import { clock, number, plural } from "../format.js";
 import { fold } from "../hostlist.js";
-import { Age, Empty, Heading, Loaded, NodeLink, Panel, State, Terms, Trouble } from "../parts/basics.js";
+import { Age, Empty, Heading, Later, Loaded, NodeLink, Panel, State, Terms, Trouble } from "../parts/basics.js";
 import { BigTable } from "../parts/table.js";
 import { OrderButton } from "../parts/orders.js";
-import { RunOrders } from "../parts/plan.js";
+import { RunOrders } from "../parts/run_orders.js";
 import { aboutRun, runTone } from "../parts/run_words.js";
 import { verdictTone } from "../answers.js";
-import { GateChecks } from "../parts/checks.js";
 import { Choice } from "../parts/choice.js";
 import { Group, grouped } from "../parts/group.js";
+
+const checksPart = () => import("../parts/checks.js").then((part) => part.GateChecks);
 
 /** @typedef {{node: string, gate: string, result: string, at?: string}} Result */
 const kMostAlarms = 200, kMostGroups = 100;
@@ -81,7 +82,7 @@ function One({ id }) {
         ["did not pass", bad.length > 0 && html`<a class="mono wrap" href=${link(["nodes"], { q: fold(bad) })}>${fold(bad)}</a>`], ["run", html`<a href=${link(["runs", run.id])}>its plan and log</a>`]]} />
       ${(run.problems || []).map((/** @type {string} */ text) => html`<div class="note" data-tone="bad" key=${text}><i class="mark" aria-hidden="true"></i><div>${text}</div></div>`)}
       ${wanted.node && wanted.gate && html`<${Panel} id="gate" title=${html`${wanted.gate} on ${wanted.node}`} side=${html`<span class="links"><${NodeLink} name=${wanted.node} /> <button type="button" class="quiet" onClick=${() => setQuery({ node: undefined, gate: undefined, check: undefined })}>Close</button></span>`}>
-        ${chosen ? html`<${GateChecks} node=${nodeOf(wanted.node) || { node: wanted.node }} gate=${wanted.gate} since=${run.asked_at} />` : html`<${Empty}>${wanted.gate} on ${wanted.node} is no part of this validation.<//>`}<//>`}
+        ${chosen ? html`<${Later} load=${checksPart} p=${{ node: nodeOf(wanted.node) || { node: wanted.node }, gate: wanted.gate, since: run.asked_at }} />` : html`<${Empty}>${wanted.gate} on ${wanted.node} is no part of this validation.<//>`}<//>`}
       <div class="filters" role="group" aria-label="Filters"><label class="choice"><span>Node</span><input type="search" value=${wanted.q} placeholder="a part of its name" onInput=${(/** @type {any} */ e) => setQuery({ q: e.target.value || undefined })} /></label>
         ${!wanted.node && html`<${Choice} label="Gate" name="gate" value=${wanted.gate} choices=${[...new Set(all.map((each) => each.gate))].sort()} />`}<${Verdicts} results=${all} chosen=${wanted.result} /></div>
       ${shown.length === 0 ? html`<${Empty}>${all.length === 0 ? "No node of it has a gate of these." : "No gate has said so."}<//>` : html`<div class="short"><${BigTable} rows=${shown} columns=${kColumns} label="verdicts" narrow="minmax(0, 1fr) minmax(0, 1fr) minmax(0, 1fr)" onOpen=${(/** @type {Result} */ each) => setQuery({ node: each.node, gate: each.gate, check: undefined })} /></div>`}

@@ -10,7 +10,8 @@ import { duration, number } from "../format.js";
 import { matcher } from "../hostlist.js";
 import { Age, Empty, Loaded, Panel, State, Terms } from "./basics.js";
 import { OrderButton } from "./orders.js";
-import { askForRun, Changes } from "./plan.js";
+import { Changes } from "./plan.js";
+import { askForRun } from "./run_asks.js";
 import { aboutRun, runTone } from "./run_words.js";
 
 /** Runs that are not over and mean it. @param {{name: string}} p */

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans for people: the same change of many nodes is one line; what it disturbs; what may be said
-// to it.
+// Plans for people: the same change of many nodes is one line; what it disturbs.
 import { html } from "../html.js";
-import { me, seesSite } from "../api.js";
-import { useResource } from "../resource.js";
-import { go, link } from "../router.js";
-import { clock, digest, duration, number, plural } from "../format.js";
+import { link } from "../router.js";
+import { digest, duration, number, plural } from "../format.js";
 import { fold } from "../hostlist.js";
 import { Empty, NodeLink, State, Terms } from "./basics.js";
-import { OrderButton } from "./orders.js";
-import { aboutRun } from "./run_words.js";
+import { useWindows, windowWords } from "./windows.js";
 
 /** @typedef {import("../types.js").Change} Change */
+
 const kShown = 60, kFirstDomains = 6;
 const kTones = /** @type {Record<string, any>} */ ({ wipe: "bad", reset: "warn", drain: "busy" });
 const kWeight = ["wipe", "reset", "drain", "none"];
@@ -51,15 +48,6 @@ function Domains({ domains, label }) {
         <td>${each.limit >= each.size ? html`<span class="dim">no limit</span>` : html`<${State} state=${number(each.limit)} tone=${each.taken_out + each.already_out > each.limit ? "bad" : "ok"} />`}</td></tr>`)}</tbody></table></div>`;
 }
 
-/** Windows of the pools that a plan takes nodes from. @param {import("../types.js").Disturbed | undefined} impact */
-function useWindows(impact) {
-  const pools = (impact?.domains || []).filter((each) => each.kind === "pool" && each.taken_out > 0).map((each) => each.name);
-  const windows = useResource(pools.length > 0 && seesSite() ? "/windows" : null, { live: false, every_s: 60 });
-  return (windows.data?.items || []).filter((/** @type {any} */ each) => pools.includes(each.pool));
-}
-/** @param {any} window */
-const windowWords = ({ pool, is_open, spans, problem }) => `${pool}: ${problem || (is_open ? `its window is open until ${clock(spans[0]?.closes)}` : spans[0] ? `in its window, from ${clock(spans[0].opens)}` : "its window is not open in the next 15 days")}`;
-
 /** What a plan takes from pools and racks, and how long it takes at least.
  * @param {{impact: import("../types.js").Disturbed, exceeded?: string[]}} p */
 export function Impact({ impact, exceeded = [] }) {
@@ -73,64 +61,4 @@ export function Impact({ impact, exceeded = [] }) {
     ${exceeded.map((line) => html`<div class="note" data-tone="bad" key=${line}><i class="mark" aria-hidden="true"></i><div>${line}</div></div>`)}
     ${impact.domains.length > 0 && html`<${Domains} domains=${first} label="Pools and racks" />
       ${rest.length > 0 && html`<details><summary>${plural(rest.length, "rack, unit or switch", "racks, units and switches")} more, without a limit that is exceeded</summary><${Domains} domains=${rest} label="More racks, units and switches" /></details>`}`}`;
-}
-
-/** Of a run that was asked for just now. @param {any} run */
-const showRun = (run) => { if (run?.id) go(link(["runs", run.id])); };
-
-/** The runs' own plan, after a look at the nodes. @param {string} nodes @returns {import("./orders.js").Order} */
-export const askForRun = (nodes) => ({
-  title: "Ask for a run", verb: "run", path: "/runs", act: "Ask", done: "asked for",
-  text: "The server looks at the nodes, plans what differs from the inventory, and waits for a word to the plan; nothing is changed before.",
-  fields: [{ label: "Nodes", name: "nodes", value: nodes, optional: true, hint: "a hostlist; empty: all" }],
-  body: { kind: "apply", confirm: true, after_restart: "continue" }, then: showRun,
-});
-
-/** @returns {import("./orders.js").Order} */
-export const askForRollout = () => ({
-  title: "Start a rollout", verb: "run", path: "/runs", act: "Ask", done: "asked for", then: showRun,
-  text: html`The driver replaces the one of its kind, wave by wave; between two waves a gate compares what nodes do and measure. Nothing is changed before somebody has said yes to the plan. Other changes, of images, firmware or settings: <code>muster rollout start --change FILE</code>`,
-  fields: [{ label: "Driver", name: "driver", hint: "as the inventory declares it: nvidia-575" }, { label: "Nodes", name: "nodes", hint: "a hostlist: gpu[001-128]" },
-    { label: "Nodes of the first wave", name: "canaries", kind: "number", optional: true, hint: "empty: as the inventory says" }, { label: "When a gate fails", name: "on_failure", choices: ["halt", "roll-back"], value: "halt" }],
-  shape: (body) => ({ kind: "rollout", confirm: true, driver: body.driver, nodes: body.nodes, on_failure: body.on_failure, ...(body.canaries ? { canaries: Number(body.canaries) } : {}) }),
-});
-/** @param {string} id @returns {import("./orders.js").Order} */
-export const rollBack = (id) => ({
-  title: `Roll ${id} back`, verb: "run", path: "/runs", act: "Ask", word: "roll back", done: "asked for", then: showRun,
-  text: "What it has changed is changed back, node by node, by a run of its own with a plan of its own; what the rollout still does is stopped when that begins.",
-  fields: [{ label: "Why disks may be wiped once", name: "wipe_reason", optional: true, hint: "only where it has changed an image" }],
-  body: { kind: "rollout", rollback: id, confirm: true },
-});
-
-/** What a run that waits for people waits for; somebody else's approval stands for its author's word.
- * @param {any} run @returns {{confirmation: boolean, approvals: number}} approvals: that are missing */
-export function missing(run) {
-  const counts = (run.approvals || []).filter((/** @type {any} */ each) => each.plan_hash === run.plan_hash && !each.void_because);
-  const others = counts.filter((/** @type {any} */ each) => !each.confirmation).length;
-  const waits = run.state === "needs-approval";
-  return { confirmation: waits && run.confirm && others === 0 && !counts.some((/** @type {any} */ each) => each.confirmation),
-    approvals: waits ? Math.max(0, (run.approvals_needed || 0) - others) : 0 };
-}
-
-/** What may be said to a run as it stands. @param {{run: any}} p */
-export function RunOrders({ run }) {
-  const at = `/runs/${encodeURIComponent(run.id)}`, body = { plan_hash: run.plan_hash };
-  const mine = run.asked_by?.principal === me.value?.principal;
-  const told = html`${aboutRun(run)}, plan <span class="mono">${digest(run.plan_hash)}</span>${run.subjects ? html` on <span class="mono wrap">${run.subjects}</span>` : ""}. What it disturbs is listed on this page.`;
-  const waits = ["queued", "planning", "planned", "needs-approval"].includes(run.state);
-  const lacks = missing(run), windows = useWindows(run.is_over ? undefined : run.impact).filter((/** @type {any} */ each) => !each.is_open);
-  const opens = windows.length > 0 && html`<p>It begins in the window: ${windows.map(windowWords).join("; ")}.</p>`;
-  /** @type {any[]} */
-  const orders = [];
-  if (mine && lacks.confirmation) orders.push([{ title: opens ? "Run the plan in its window" : "Run the plan", text: html`${told}${opens}`, verb: "run", path: `${at}/confirm`, body, act: "Run", word: "run", done: lacks.approvals > 0 ? "it runs when others have approved it" : opens ? "it runs when the window opens" : "it runs" }, opens ? "Run in window…" : "Run…"]);
-  if (!mine && run.state === "needs-approval") orders.push([{ title: "Approve the plan", text: html`${told}${opens}`, verb: "approve", path: `${at}/approve`, body, act: "Approve", word: "approve", done: "approved" }, "Approve…"]);
-  if (me.value?.role === "admin" && (lacks.approvals > 0 || (run.state === "waiting" && run.reason === "outside-window"))) orders.push([{ title: "Override", text: html`<p>${told}</p><p>It begins at once, ${lacks.approvals > 0 ? "without its approvals" : "outside its window"}. This stays on the first page until somebody else acknowledges it.</p>`, verb: "admin", path: `${at}/override`, body, act: "Override", word: "override", done: "overridden", fields: [{ label: "Why", name: "reason", hint: "kept in the audit log with your name" }] }, "Override…"]);
-  if ((run.overrides || []).some((/** @type {any} */ each) => !each.acknowledged_by && each.principal !== me.value?.principal)) orders.push([{ title: "Acknowledge the override", text: html`${run.overrides.map((/** @type {any} */ each) => html`<p key=${each.at}>${each.principal}: ${each.reason}</p>`)}`, verb: "approve", path: `${at}/acknowledge`, body: {}, act: "Acknowledge", done: "acknowledged" }, "Acknowledge override…"]);
-  if (run.state === "running") orders.push([{ title: "Pause the run", text: "What is under way on a node ends first; nothing new begins.", verb: "run", path: `${at}/pause`, body: {}, act: "Pause", done: "it will pause" }, "Pause…"]);
-  const halted = run.kind === "rollout" && run.reason === "rollout-halted";
-  if (run.state === "paused") orders.push([{ title: "Go on with the run", text: halted ? html`<p>${run.text}</p><p>Nodes of the wave that have failed are tried again.</p>` : aboutRun(run), verb: "run", path: `${at}/resume`, body: {}, act: "Go on", done: "it goes on",
-    fields: halted ? [{ label: "Although its gate failed, because", name: "accept", optional: true, hint: "kept in the audit log with your name" }] : [] }, "Resume…"]);
-  if (run.kind === "rollout" && !run.is_over && !waits) orders.push([{ title: "Abort the rollout", text: "Nodes under way are finished, no others are begun; what has changed stays changed.", verb: "run", path: `${at}/cancel`, body: {}, act: "Abort", word: "abort", done: "it will stop" }, "Abort…"]);
-  else if (!run.is_over) orders.push([{ title: waits ? "Discard the plan" : "Cancel the run", text: waits ? "Nothing of it is carried out." : "What is under way on a node ends first; the rest is not done.", verb: "run", path: `${at}/cancel`, body: {}, act: waits ? "Discard" : "Cancel the run", word: waits ? "" : "cancel", done: waits ? "discarded" : "it will stop" }, waits ? "Discard…" : "Cancel…"]);
-  return html`${orders.map(([order, label]) => html`<${OrderButton} quiet key=${label} order=${order}>${label}<//>`)}`;
 }

@@ -3,6 +3,7 @@
 // read-only, somebody else's.
 #include "lifecycle/store/measurements.h"
 #include "lifecycle/store/sql/schema.h"
+#include "lifecycle/store/store_copy.h"
 #include "tests/lifecycle/postgres_server.h"
 #include "tests/lifecycle/store_contract.h"
 
@@ -126,6 +127,57 @@ TEST_F(PostgresStoreTest, aNewerSchemaIsRefused) {
   EXPECT_EQ(error.code(), ErrorCode::Corrupt);
   EXPECT_THAT(error.str(), HasSubstr("newer muster (schema 99, this one knows " +
                                      std::to_string(sql::kMigrations.size())));
+}
+
+/// Sessions as other programs have them, by libpq alone.
+TEST_F(PostgresStoreTest, anOlderSchemaIsNotMigratedUnderAMusterThatMayNotKnowTheNewOne) {
+  const auto known = std::to_string(sql::migrations().size());
+  struct Other {
+    std::string name;
+    bool hinders;
+  };
+  for (const Other& other :
+       {Other{"", true}, Other{"muster schema 8, ctl1, process 47", true}, Other{"psql", false},
+        Other{"muster schema " + known + ", ctl1, process 47", false}, Other{"pg_dump", false}}) {
+    SCOPED_TRACE(other.name);
+    ASSERT_TRUE(open());
+    execute("UPDATE muster_schema SET version = 8");
+    {
+      soci::session session(soci::postgresql, url_);
+      session << "SET application_name = '" + other.name + "'";
+      if (other.hinders) {
+        const auto error = refused();
+        EXPECT_EQ(error.code(), ErrorCode::Conflict);
+        EXPECT_FALSE(error.canRetry());
+        EXPECT_THAT(error.str(), HasSubstr("has the schema of an older muster (8; this one makes"));
+        EXPECT_THAT(error.str(), HasSubstr("a muster at the host of the database"));
+        if (!other.name.empty()) EXPECT_THAT(error.str(), HasSubstr(other.name));
+        EXPECT_EQ(examineStore(url_)->schema, 8) << "nothing was changed";
+      } else {
+        EXPECT_TRUE(open());
+      }
+    }
+    // The server notices the end of a session a moment after it.
+    for (int tries = 0; other.hinders && !openStore(url_) && tries < 200; ++tries)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_TRUE(open());
+    EXPECT_EQ(std::to_string(examineStore(url_)->schema), known);
+  }
+}
+
+/// As docs and the help of --store write it: PostgreSQL's own variables say the rest.
+TEST_F(PostgresStoreTest, aUrlWithoutParametersNamesItsDatabase) {
+  const auto socket = url_.substr(url_.find("host=") + 5);
+  ::setenv("PGHOST", socket.substr(0, socket.find('&')).c_str(), 1);
+  ::setenv("PGUSER", "postgres", 1);
+  for (const std::string tail : {"", "?"}) {
+    auto opened = openStore("postgresql:///" + database_ + tail);
+    EXPECT_TRUE(opened) << opened.error().str();
+    if (opened) EXPECT_TRUE((*opened)->putValue("k", "v"));
+  }
+  ::unsetenv("PGHOST");
+  ::unsetenv("PGUSER");
+  EXPECT_EQ(*open()->getValue("k"), "v") << "it is this database";
 }
 
 TEST_F(PostgresStoreTest, anotherProgramsDatabaseIsRefused) {

@@ -5,12 +5,14 @@
 #include "lifecycle/audit/audit.h"
 #include "lifecycle/store/sql/schema.h"
 #include "lifecycle/store/store.h"
+#include "lifecycle/store/store_copy.h"
 #include "tests/lifecycle/rack.h"
 #include "tests/run_async.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <sys/resource.h>
@@ -231,6 +233,97 @@ TEST_F(SqliteStoreTest, oldProgressIsDroppedWhenItIsOpenedAndTheChainIsKept) {
   ASSERT_EQ(events->size(), 2u);
   EXPECT_EQ(events->at(0).text, "kept");
   EXPECT_EQ(events->at(1).text, "new");
+}
+
+/// A process of another program that has the file open, as a server of an older muster has.
+class OtherHolder {
+ public:
+  explicit OtherHolder(const std::filesystem::path& file) {
+    int ready[2], stay[2];
+    if (::pipe2(ready, O_CLOEXEC) != 0 || ::pipe2(stay, O_CLOEXEC) != 0) std::abort();
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::dup2(stay[0], STDIN_FILENO);
+      ::dup2(ready[1], STDOUT_FILENO);
+      ::execlp("python3", "python3", "-c",
+               "import os, sqlite3, sys\n"
+               "db = sqlite3.connect(sys.argv[1])\n"
+               "db.execute('SELECT count(*) FROM vals').fetchone()\n"
+               "os.write(1, b'r')\n"
+               "sys.stdin.read()\n",
+               file.c_str(), nullptr);
+      ::_exit(127);
+    }
+    ::close(ready[1]);
+    ::close(stay[0]);
+    stay_ = io::Fd(stay[1]);
+    const io::Fd said(ready[0]);
+    char first = 0;
+    EXPECT_EQ(::read(said.get(), &first, 1), 1) << "python3 with sqlite3";
+  }
+  OtherHolder(const OtherHolder&) = delete;
+  ~OtherHolder() { end(); }
+  void end() {
+    stay_ = io::Fd();
+    if (pid_ > 0) ::waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_;
+  io::Fd stay_;
+};
+
+TEST_F(SqliteStoreTest, anOlderSchemaIsNotMigratedUnderAnotherProgramThatWorksWithIt) {
+  ASSERT_TRUE(open());
+  execute("PRAGMA user_version = 8");
+  {
+    OtherHolder older(file_);
+    const auto error = refused();
+    EXPECT_EQ(error.code(), ErrorCode::Conflict);
+    EXPECT_FALSE(error.canRetry());
+    EXPECT_THAT(error.str(),
+                AllOf(HasSubstr(fmt::format("process {} (", older.pid())), HasSubstr("python3")));
+    EXPECT_THAT(error.str(), HasSubstr("has the schema of an older muster (8; this one makes " +
+                                       std::to_string(sql::migrations().size())));
+    EXPECT_THAT(error.str(), HasSubstr("systemctl stop muster-server"));
+    EXPECT_EQ(examineStore("sqlite:" + file_.string())->schema, 8) << "nothing was changed";
+    EXPECT_EQ(refused().code(), ErrorCode::Conflict) << "asked again, it is the same";
+    older.end();
+    EXPECT_TRUE(open());
+  }
+  EXPECT_EQ(examineStore("sqlite:" + file_.string())->schema,
+            static_cast<int>(sql::migrations().size()));
+  OtherHolder beside(file_);
+  EXPECT_TRUE(open()) << "with nothing to migrate anybody may have it open";
+}
+
+/// Of several that begin at once each knows the new schema; one migrates, the others find it done.
+TEST_F(SqliteStoreTest, processesOfTheSameProgramDoNotHinderEachOther) {
+  ASSERT_TRUE(open());
+  execute("PRAGMA user_version = 8");
+  int ready[2], stay[2];
+  ASSERT_EQ(::pipe2(ready, O_CLOEXEC), 0);
+  ASSERT_EQ(::pipe2(stay, O_CLOEXEC), 0);
+  const auto child = ::fork();
+  if (child == 0) {
+    ::close(stay[1]);
+    sqlite3* db = nullptr;
+    const bool fine =
+        sqlite3_open(file_.c_str(), &db) == SQLITE_OK &&
+        sqlite3_exec(db, "SELECT * FROM vals", nullptr, nullptr, nullptr) == SQLITE_OK;
+    char byte = fine ? 'y' : 'n';
+    if (::write(ready[1], &byte, 1) != 1) ::_exit(2);
+    (void)!::read(stay[0], &byte, 1);
+    ::_exit(0);
+  }
+  char fine = 0;
+  ASSERT_EQ(::read(ready[0], &fine, 1), 1);
+  EXPECT_EQ(fine, 'y');
+  EXPECT_TRUE(open());
+  ::close(stay[1]);
+  ::waitpid(child, nullptr, 0);
 }
 
 /// A store as version 1 left it.
