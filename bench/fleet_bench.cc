@@ -249,8 +249,9 @@ class Client {
     for (int each = 0; each < kAgain; ++each) urls += fmt::format(" -o /dev/null '{}'", url);
     io::Command command;
     command.program = "sh";
-    command.args = {"-c", fmt::format("while :; do curl -s -w '%{{http_code}}\\n' "
-                                      "--unix-socket {}/api.sock --rate {}/s{}; done",
+    // Standard error is not buffered: what was answered counts at once.
+    command.args = {"-c", fmt::format("while :; do curl -s -w '%{{stderr}}%{{http_code}}\\n' "
+                                      "--unix-socket {}/api.sock --rate {}/s{} 2>&1; done",
                                       folder.string(), per_second, urls)};
     child_ = need(io::makeProcessRunner()->start(std::move(command), codes_));
   }
