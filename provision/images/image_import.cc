@@ -289,7 +289,15 @@ Result<void> checkHolds(const std::filesystem::path& from, ImportFormat format) 
       return fail(ErrorCode::Corrupt, from.string() + " is truncated: its header is incomplete");
     if (field(kQcow2BackingOffset, 8) != 0)
       return refuse("holds only what differs from another file");
-    if (field(kQcow2CryptOffset, 4) != 0) return refuse("is encrypted");
+    if (field(kQcow2VersionOffset, 4) < 2)
+      return fail(ErrorCode::InvalidInput,
+                  from.string() +
+                      " is a qcow of before version 2; convert it: qemu-img convert -f qcow -O "
+                      "qcow2");
+    if (field(kQcow2CryptOffset, 4) != 0)
+      return fail(
+          ErrorCode::InvalidInput,
+          from.string() + " is encrypted; make one that is not: qemu-img convert with its secret");
     const auto features =
         field(kQcow2VersionOffset, 4) >= 3 ? field(kQcow2IncompatibleOffset, 8) : 0;
     if ((features & kQcow2DataFileBit) != 0)

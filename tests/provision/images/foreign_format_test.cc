@@ -35,6 +35,8 @@ TEST_F(ForeignFormat, isNamedAndHowToMakeAnImageOfIt) {
       {"qemu-img", "qemu-img convert -f raw -O vhdx raw given", "a VHDX", "convert -f vhdx"},
       {"qemu-img", "qemu-img convert -f raw -O vpc raw given", "a VHD", "convert -f vpc"},
       {"qemu-img", "qemu-img convert -f raw -O qed raw given", "a QED", "convert -f qed"},
+      {"qemu-img", "qemu-img convert -f raw -O qcow raw given", "a qcow of before version 2",
+       "convert -f qcow"},
       {"qemu-img", "qemu-img convert -f raw -O parallels raw given", "Parallels", "-f parallels"},
       {"qemu-img", "qemu-img convert -f raw -O vmdk -o subformat=monolithicFlat raw given",
        "the description of a VMDK", "convert both"},
