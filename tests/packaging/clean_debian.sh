@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the tests of packages share; sourced into, with `packages` (a folder; or no_packages) and `suite` set, and the script's own arguments. It skips the test
-# where something is missing, puts it into a mount namespace of its own, and makes $root: a minimal Debian (made once, in the cache) under an
+# where something is missing, puts it into a mount namespace of its own, and makes $root: a minimal Debian or Ubuntu (made once, in the cache) under an
 # overlay in memory, in which no daemon starts by itself. All is undone at the script's end.
 #   install_packages NAME…   those of $packages, by apt, with systemd and what else is named by $with
 #   probe_begins             what every probe begins with: to be written to $root/usr/local/bin/probe
@@ -15,7 +15,15 @@ base=${MUSTER_CACHE:-$HOME/.cache/muster}/chroots/$suite-minbase
 if [ ! -e "$base/etc/debian_version" ]; then
   mkdir -p "$(dirname "$base")"
   rm -rf "$base.making"
-  mmdebstrap --variant=minbase --include=ca-certificates "$suite" "$base.making" >/dev/null
+  archive=()
+  if [ "$suite" = noble ]; then
+    for ubuntu in /usr/share/keyrings/ubuntu-archive-keyring.gpg "${base%/*/*}/keys/ubuntu-archive-keyring.gpg" ""; do [ ! -e "$ubuntu" ] || break; done
+    [ -n "$ubuntu" ] || { echo "no keys of Ubuntu's archive (package ubuntu-keyring, or keys/ubuntu-archive-keyring.gpg in the cache)"; exit 77; }
+    curl -sfo /dev/null --max-time 60 http://archive.ubuntu.com/ubuntu/dists/noble/InRelease || { echo "Ubuntu's archive does not answer here"; exit 77; }
+    archive=("$base.making" --keyring="$ubuntu")
+    for pocket in noble noble-updates noble-security; do archive+=("deb http://archive.ubuntu.com/ubuntu $pocket main universe"); done
+  fi
+  mmdebstrap --variant=minbase --include=apt,ca-certificates "$suite" "${archive[@]:-$base.making}" >/dev/null
   mv "$base.making" "$base"
 fi
 work=$(mktemp -d)

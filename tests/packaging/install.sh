@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# install.sh FOLDER [SUITE]: the packages in FOLDER, installed by apt into a clean Debian (a minimal chroot under an overlay), used there, and
+# install.sh FOLDER [SUITE]: the packages in FOLDER, installed by apt into a clean Debian or Ubuntu (a minimal chroot under an overlay), used there, and
 # purged. Manual pages are rendered and completion is asked for in bash, zsh and fish.
 set -euo pipefail
 packages=$1 suite=${2:-bookworm}
+ls "$packages"/muster_*.deb >/dev/null 2>&1 || { echo "no packages for $suite: name the folder of those that ./run package made there (MUSTER_PACKAGES_${suite^^})"; exit 77; }
 . "$(dirname "$0")/clean_debian.sh"
 mount -t proc proc "$root/proc"
 mount --bind /dev "$root/dev"
@@ -42,12 +43,16 @@ check 'programs are beside each other' inside sh -c 'for p in muster-agent muste
 check 'all libraries are there' inside sh -c '! ldd /usr/lib/muster/muster /usr/lib/muster/muster-agent /usr/lib/muster/muster-peer /usr/lib/muster/muster-burn /usr/lib/muster/muster-collective | grep "not found"'
 check 'the agent finds libraries beside itself on a node' inside sh -c 'grep -q "\$ORIGIN:\$ORIGIN/glibc" /usr/lib/muster/muster-agent'
 check 'the agent runs' inside /usr/lib/muster/muster-agent --version
-check 'units' inside sh -c 'test -e /lib/systemd/system/muster-server.service && test -e /lib/systemd/system/muster-monitor.service'
+check 'units' inside sh -c 'for u in muster-server.service muster-monitor.service muster-build.socket muster-build@.service muster-dnsmasq.socket muster-subnet-manager.socket muster-signer.socket; do test -e /lib/systemd/system/$u || { echo $u; exit 1; }; done'
 check 'no service is enabled' inside sh -c '! ls /etc/systemd/system/multi-user.target.wants/muster* 2>/dev/null'
 check 'the site with its search' inside sh -c 'cd /usr/share/doc/muster-doc/html && grep -q "<html" index.html && test -s search/search_index.json && ! find . -xtype l | grep .'
 if ls "$packages"/muster-agent-arm64_*.deb >/dev/null 2>&1; then
   check 'the agent for arm64' inside sh -c 'cd /usr/lib/muster/arm64 && for p in muster-agent muster-burn muster-collective; do [ "$(od -An -tx2 -j18 -N2 $p | tr -d " ")" = 00b7 ] || exit 1; done && ls glibc/ld-linux-aarch64.so.1'
 fi
+check 'a first inventory' inside sh -c 'cd /root && muster init --name hall-2 --network 10.20.0.0/16 --bmc-network 10.20.250.0/24 && test -s /etc/muster/cluster.yaml'
+check 'the password that it names' inside sh -c 'echo secret | install -o muster -m 0600 /dev/stdin /etc/muster/secrets/bmc'
+check 'which is right' inside sh -c 'cd / && muster inventory check'
+inside mv /etc/muster/cluster.yaml /etc/muster/first.yaml
 check 'the shipped example' inside sh -c 'cp /usr/share/doc/muster/examples/cluster.yaml /etc/muster/ && echo secret | install -o muster -m 0600 /dev/stdin /etc/muster/secrets/bmc && cd / && muster inventory check'
 check 'the state folder that is used, by root as user muster' inside sh -c 'muster key list && [ -z "$(find /var/lib/muster ! -user muster)" ]'
 check 'a secret of root alone: it says whom to give it to' inside sh -c 'umask 077; cp /etc/muster/secrets/bmc /etc/muster/secrets/new; sed s:secrets/bmc:secrets/new: /etc/muster/cluster.yaml >/etc/muster/new.yaml; chmod 644 /etc/muster/new.yaml; ! muster inventory check -f /etc/muster/new.yaml >/said 2>&1 && grep -q "chown" /said && /usr/lib/muster/own-state && muster inventory check -f /etc/muster/new.yaml; code=$?; rm /etc/muster/new.yaml /etc/muster/secrets/new; exit $code'

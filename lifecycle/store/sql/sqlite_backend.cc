@@ -176,7 +176,7 @@ void SqliteBackend::abandon(soci::session& sql) {
 WalIndex SqliteBackend::indexOf(soci::session& sql) {
   sqlite_api::sqlite3_file* file = nullptr;
   if (sqlite_api::sqlite3_file_control(connectionOf(sql), "main", SQLITE_FCNTL_FILE_POINTER,
-                                       &file) != SQLITE_OK ||
+                                       static_cast<void*>(&file)) != SQLITE_OK ||
       !file || !file->pMethods)
     return {};
   const auto& methods = *file->pMethods;

@@ -97,6 +97,7 @@ std::vector<std::string> restoringStatements(const JsonStatements& json, int sch
                   sqlText(why)),
       fmt::format("UPDATE requests SET outcome = {} WHERE outcome = ''", sqlText(why)),
       // A permission that was used since would count twice.
+      // NOLINTNEXTLINE(bugprone-suspicious-missing-comma)
       "UPDATE wipe_permissions SET used_by = 'taken back: restored from a backup' WHERE used_by = "
       "''",
   };
