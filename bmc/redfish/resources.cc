@@ -6,6 +6,7 @@
 #include "bmc/redfish/uri_reference.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace muster::bmc {
@@ -22,6 +23,25 @@ constexpr std::size_t kMaxCollectionBytes = 64u
                                             << 20;  ///< a log of some thousand entries has a few
 constexpr std::string_view kExpand =
     "?$expand=.($levels=1)";  ///< DSP0266: subordinate resources, not those in Links
+
+/// A service whose last page leads to an earlier one, or whose every page is the same, has no end.
+class PagesSoFar {
+ public:
+  /// Whether a page names members, and only those that earlier ones have named.
+  bool repeats(const Json& members) {
+    bool any = false, fresh = false;
+    for (const Json& entry : members) {
+      const auto link = linkAt(entry, "@odata.id");
+      if (link.empty()) continue;
+      any = true;
+      fresh = links_.insert(link).second || fresh;
+    }
+    return any && !fresh;
+  }
+
+ private:
+  std::set<std::string> links_;
+};
 
 /// How much a system looks like the host: it can be reset, it boots, it is physical.
 /// HGX_Baseboard_0 has neither actions nor boot.
@@ -68,6 +88,7 @@ Async<Members> RedfishResources::members(std::string collection, std::size_t lim
   std::string next =
       want == Want::Expanded && expand_ ? collection + std::string(kExpand) : collection;
   const auto enough = [&] { return want == Want::FirstPages && seen >= limit; };
+  PagesSoFar pages;
   for (int page = 0; page < kMaxPages && !next.empty() && !enough(); ++page) {
     auto answer = co_await session_->get(next, timeout, busy);
     if (!answer && next != collection && page == 0 && answer.error().code() != ErrorCode::Denied) {
@@ -83,6 +104,7 @@ Async<Members> RedfishResources::members(std::string collection, std::size_t lim
       next = std::move(path);
     }
     CO_TRY(list, membersOf(reply, here));
+    if (pages.repeats(*list)) break;
     for (Json& entry : *list) {
       const std::string link = linkAt(entry, "@odata.id");
       if (link.empty() || seen++ >= limit) continue;
@@ -113,6 +135,7 @@ Async<std::vector<std::string>> RedfishResources::listed(std::string collection,
                                                          std::size_t limit) {
   std::vector<std::string> out;
   std::string next = std::move(collection);
+  PagesSoFar pages;
   for (int page = 0; page < kMaxPages && !next.empty() && out.size() < limit; ++page) {
     CO_TRY(reply, co_await session_->get(next, RedfishSession::kRequestTimeout,
                                          RedfishSession::Busy::Answer));
@@ -122,6 +145,7 @@ Async<std::vector<std::string>> RedfishResources::listed(std::string collection,
       next = std::move(path);
     }
     CO_TRY(list, membersOf(reply, here));
+    if (pages.repeats(*list)) break;
     for (const Json& entry : *list) {
       const auto link = linkAt(entry, "@odata.id");
       if (link.empty() || out.size() >= limit) continue;
@@ -139,6 +163,7 @@ Async<std::optional<std::vector<Member>>> RedfishResources::expanded(
   std::vector<Member> out;
   std::size_t bytes = 0;
   std::string next = collection + std::string(kExpand);
+  PagesSoFar pages;
   for (int page = 0; page < kMaxPages && !next.empty() && out.size() < limit; ++page) {
     auto answer = co_await session_->get(next, timeout, RedfishSession::Busy::Answer);
     if (!answer) {
@@ -156,6 +181,7 @@ Async<std::optional<std::vector<Member>>> RedfishResources::expanded(
     }
     auto list = membersOf(*answer, here);
     if (!list) co_return std::nullopt;
+    if (pages.repeats(**list)) break;
     for (Json& entry : **list) {
       const auto link = linkAt(entry, "@odata.id");
       if (link.empty() || out.size() >= limit) continue;

@@ -74,6 +74,26 @@ TEST_F(Collections, aNextLinkToAnotherHostIsNotFollowed) {
   for (const auto& request : net.requests) EXPECT_EQ(request.url.host, "10.20.250.1");
 }
 
+/// A service without paging that adds a nextLink to every answer, and one whose pages are a circle.
+TEST_F(Collections, pagesWithoutAnEndAreReadUntilTheyRepeat) {
+  const std::string skip = std::string(kInventory) + "?$skip=";
+  const auto page = [](const char* member, const std::string& next) {
+    return Json{{"Members", {link(std::string(kInventory) + "/" + member)}},
+                {"Members@odata.nextLink", next}};
+  };
+  resources[kInventory] = page("A", skip + "1");
+  resources[skip + "1"] = page("B", skip + "2");
+  resources[skip + "2"] = page("A", skip + "1");
+  const auto bmc = rig.bmc();
+  const auto items = loop.run(bmc->firmware());
+  ASSERT_TRUE(items) << items.error().str();
+  EXPECT_EQ(items->size(), 2u);
+  int reads = 0;
+  for (const auto& request : net.requests)
+    reads += request.url.target == kInventory || request.url.target.starts_with(skip);
+  EXPECT_EQ(reads, 3) << "the third names nothing new";
+}
+
 /// Each member is below the limit of one answer; all of them would fill the controller's memory.
 TEST_F(Collections, aCollectionHasABoundInBytes) {
   constexpr int kMembers = 100;
