@@ -379,18 +379,23 @@ std::set<Subject> Engine::heldByOthers(const std::string& worker) const {
   return out;
 }
 
-Result<Policy> policyOf(Store& store, std::set<Subject> only) {
+Policy policyOf(std::set<Subject> only, const std::vector<NodeName>& wipe_grants,
+                const std::vector<Intent>& open) {
   Policy policy;
   policy.only = std::move(only);
-  TRY(allowed, store.wipeGrants());
-  policy.wipe_allowed.insert(allowed.begin(), allowed.end());
-  TRY(open, openIntentsOf(store, policy.only));
+  policy.wipe_allowed.insert(wipe_grants.begin(), wipe_grants.end());
   for (const auto& intent : open) {
     if (intent.action.disruption == Disruption::Wipe && !intent.action.facet.subject.isCluster())
       policy.wipe_allowed.insert(intent.action.facet.subject.node());
     if (!intent.operation.empty()) policy.interrupted.insert(intent.action.facet);
   }
   return policy;
+}
+
+Result<Policy> policyOf(Store& store, std::set<Subject> only) {
+  TRY(allowed, store.wipeGrants());
+  TRY(open, openIntentsOf(store, only));
+  return policyOf(std::move(only), allowed, open);
 }
 
 }  // namespace muster::lifecycle

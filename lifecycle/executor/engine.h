@@ -189,5 +189,8 @@ class Engine {
 /// The policy for planning now: permissions given and not used, and nodes whose journaled image
 /// action is not finished.
 Result<Policy> policyOf(Store& store, std::set<Subject> only);
+/// The same, of what was read already.
+Policy policyOf(std::set<Subject> only, const std::vector<NodeName>& wipe_grants,
+                const std::vector<Intent>& open);
 
 }  // namespace muster::lifecycle

@@ -164,14 +164,21 @@ Result<ExplainInput> gatherExplanation(const ExplainSources& from, const Subject
   input.subject = subject;
   input.now = from.now;
   input.slowness = from.slowness;
-  TRY(policy, policyOf(from.store, {subject}));
+  TRY(wipe_grants, from.store.wipeGrants());
+  TRY(open, from.store.openIntentsOf(Subject::cluster()));
+  const auto of_cluster = open.size();
+  if (!subject.isCluster()) {
+    TRY(of_subject, from.store.openIntentsOf(subject));
+    std::ranges::move(of_subject, std::back_inserter(open));
+  }
+  const auto policy = policyOf({subject}, wipe_grants, open);
   TRY(plan, makePlan(from.cluster, from.roster, from.facts, policy, from.phases));
   for (Phase* phase : from.phases)
     for (auto& goal : phase->goals(from.cluster, subject, from.facts))
       input.goals.push_back(std::move(goal));
   for (auto& action : plan.actions)
     if (action.facet.subject == subject) input.actions.push_back(std::move(action));
-  TRY(open, from.store.openIntentsOf(subject));
+  if (!subject.isCluster()) open.erase(open.begin(), open.begin() + static_cast<long>(of_cluster));
   input.open = std::move(open);
   TRY(findings, from.store.findings(&subject));
   TRY(events, from.store.lastEvents(kRecentEvents, &subject));

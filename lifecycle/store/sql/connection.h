@@ -83,6 +83,10 @@ class SqlConnection {
   bool ask(const std::string& query, std::tuple<Out&...> out, const In&... in) {
     return prepared_.ask(sql_, query, out, in...);
   }
+  template <class... Out, class Row, class... In>
+  void each(const std::string& query, std::tuple<Out&...> out, Row&& row, const In&... in) {
+    prepared_.each(sql_, query, out, std::forward<Row>(row), in...);
+  }
   template <class... In>
   long long run(const std::string& query, const In&... in) {
     return prepared_.run(sql_, query, in...);

@@ -64,17 +64,17 @@ Result<std::vector<Event>> EventLog::readEvents(const std::string& tail, std::in
     double fraction = -1;
     const std::string wanted = subject ? subject->str() : "";
     const std::string filter = subject ? " AND subject = :s" : " AND :s = ''";
-    soci::statement rows =
-        (db_.sql().prepare
-             << "SELECT sequence, at_ms, kind, subject, action_id, text, fraction FROM "
-                "events WHERE sequence > :a" +
-                    filter + tail + " LIMIT :l",
-         use(first, "a"), use(wanted, "s"), use(rows_max, "l"), into(sequence), into(at),
-         into(kind), into(name), into(action_id), into(text), into(fraction));
-    rows.execute();
-    while (rows.fetch())
-      out.push_back(Event{sequence, fromMillis(at), parseEventKind(kind).value_or(EventKind::Note),
-                          Subject::parse(name), action_id, text, fraction});
+    db_.each(
+        "SELECT sequence, at_ms, kind, subject, action_id, text, fraction FROM events WHERE "
+        "sequence > :a" +
+            filter + tail + " LIMIT :l",
+        std::tie(sequence, at, kind, name, action_id, text, fraction),
+        [&] {
+          out.push_back(Event{sequence, fromMillis(at),
+                              parseEventKind(kind).value_or(EventKind::Note), Subject::parse(name),
+                              action_id, text, fraction});
+        },
+        first, wanted, rows_max);
     return out;
   });
 }

@@ -14,16 +14,16 @@ Result<FactSet> FactTable::readFacts(const Subject* wanted) {
     std::string subject, facet, value, source, evidence;
     long long at = 0;
     const std::string name = wanted ? wanted->str() : "";
-    soci::statement rows =
-        (db_.sql().prepare << std::string("SELECT subject, facet, value, observed_at_ms, source, "
-                                          "evidence FROM facts WHERE ") +
-                                  (wanted ? "subject = :s" : ":s = ''"),
-         use(name), into(subject), into(facet), into(value), into(at), into(source),
-         into(evidence));
-    rows.execute();
-    while (rows.fetch())
-      out.put(
-          Fact{Subject::parse(subject), FacetName(facet), value, fromMillis(at), source, evidence});
+    db_.each(
+        std::string("SELECT subject, facet, value, observed_at_ms, source, evidence FROM facts "
+                    "WHERE ") +
+            (wanted ? "subject = :s" : ":s = ''"),
+        std::tie(subject, facet, value, at, source, evidence),
+        [&] {
+          out.put(Fact{Subject::parse(subject), FacetName(facet), value, fromMillis(at), source,
+                       evidence});
+        },
+        name);
     return out;
   });
 }

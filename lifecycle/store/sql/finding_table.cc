@@ -32,20 +32,21 @@ Result<std::vector<Finding>> FindingTable::findings(const Subject* subject) {
     long long at = 0;
     const std::string wanted = subject ? subject->str() : "";
     const std::string filter = subject ? "subject = :s" : ":s = ''";
-    soci::statement rows = (db_.sql().prepare << "SELECT subject, facet, severity, text, evidence, "
-                                                 "what_to_do, at_ms, source FROM findings WHERE " +
-                                                     filter + " ORDER BY sequence DESC",
-                            use(wanted, "s"), into(name), into(facet), into(severity), into(text),
-                            into(evidence), into(what_to_do), into(at), into(source));
-    rows.execute();
-    while (rows.fetch())
-      out.push_back(Finding{{Subject::parse(name), FacetName(facet)},
-                            static_cast<Severity>(std::clamp(severity, 0, 2)),
-                            text,
-                            evidence,
-                            what_to_do,
-                            fromMillis(at),
-                            source});
+    db_.each(
+        "SELECT subject, facet, severity, text, evidence, what_to_do, at_ms, source FROM "
+        "findings WHERE " +
+            filter + " ORDER BY sequence DESC",
+        std::tie(name, facet, severity, text, evidence, what_to_do, at, source),
+        [&] {
+          out.push_back(Finding{{Subject::parse(name), FacetName(facet)},
+                                static_cast<Severity>(std::clamp(severity, 0, 2)),
+                                text,
+                                evidence,
+                                what_to_do,
+                                fromMillis(at),
+                                source});
+        },
+        wanted);
     return out;
   });
 }

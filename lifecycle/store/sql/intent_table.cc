@@ -93,22 +93,27 @@ Result<std::vector<Intent>> IntentTable::readIntents(const std::string& where_an
     long long opened = 0, closed = 0, fence = 0;
     int uses_wipe = 0;
     const long long rows_max = bounded(limit);
-    soci::statement rows =
-        (db_.sql().prepare << "SELECT id, plan_hash, inventory_digest, action, operation, state, "
-                              "outcome, uses_wipe, "
-                              "opened_at_ms, closed_at_ms, request, fence FROM intents WHERE " +
-                                  where_and_order + " LIMIT :l",
-         use(text), use(rows_max), into(id), into(plan), into(digest), into(action),
-         into(operation), into(state), into(outcome), into(uses_wipe), into(opened), into(closed),
-         into(request), into(fence));
-    rows.execute();
-    while (rows.fetch()) {
-      auto parsed = readAction(action);
-      auto known = parseIntentState(state);
-      if (!parsed || !known) return fail(db_.unreadable("intent " + id + " cannot be read"));
-      out.push_back(Intent{id, plan, digest, std::move(*parsed), operation, *known, outcome,
-                           uses_wipe != 0, fromMillis(opened), fromMillis(closed), request, fence});
-    }
+    std::string unreadable;
+    db_.each(
+        "SELECT id, plan_hash, inventory_digest, action, operation, state, outcome, uses_wipe, "
+        "opened_at_ms, closed_at_ms, request, fence FROM intents WHERE " +
+            where_and_order + " LIMIT :l",
+        std::tie(id, plan, digest, action, operation, state, outcome, uses_wipe, opened, closed,
+                 request, fence),
+        [&] {
+          auto parsed = readAction(action);
+          auto known = parseIntentState(state);
+          if (!parsed || !known) {
+            unreadable = id;
+            return;
+          }
+          out.push_back(Intent{id, plan, digest, std::move(*parsed), operation, *known, outcome,
+                               uses_wipe != 0, fromMillis(opened), fromMillis(closed), request,
+                               fence});
+        },
+        text, rows_max);
+    if (!unreadable.empty())
+      return fail(db_.unreadable("intent " + unreadable + " cannot be read"));
     return out;
   });
 }

@@ -32,6 +32,26 @@ class PreparedStatements {
     return row;
   }
 
+  /// Runs a statement and calls `row` for each row, which is in `out` then. To its end: one that is
+  /// under way holds up the commit.
+  template <class... Out, class Row, class... In>
+  void each(soci::session& sql, const std::string& query, std::tuple<Out&...> out, Row&& row,
+            const In&... in) {
+    auto& statement = of<std::tuple<In...>, std::tuple<Out...>>(sql, query);
+    statement.in = std::tie(in...);
+    try {
+      statement.soci.execute();
+      while (statement.soci.fetch()) {
+        out = statement.out;
+        row();
+      }
+    } catch (...) {
+      kept_.erase(query);
+      throw;
+    }
+    release(query);
+  }
+
   /// Answers how many rows it changed.
   template <class... In>
   long long run(soci::session& sql, const std::string& query, const In&... in) {
