@@ -300,6 +300,19 @@ Result<BackupReport> seal(const Options& options, const fs::path& copy, const fs
   return report;
 }
 
+/// A new backup takes the place of an old one, and of nothing else that somebody keeps.
+Result<void> requireReplaceable(const fs::path& target) {
+  std::error_code error;
+  const auto size = fs::file_size(target, error);
+  if (error || size == 0) return {};
+  const auto before = io::SealedReader::open(target);
+  if (before || before.error().code() != ErrorCode::Corrupt) return {};
+  return fail(ErrorCode::InvalidInput,
+              fmt::format("{} is there and is no backup that this muster knows ({}); name another "
+                          "file, or move it away",
+                          target.string(), before.error().text()));
+}
+
 }  // namespace
 
 Result<void> takeSignerKeys(Options& options, const fs::path& folder) {
@@ -328,6 +341,7 @@ Result<BackupReport> makeBackup(const Options& options, const fs::path& file,
                             target.string()));
   if (fs::exists(fs::symlink_status(target, error)) && !fs::is_regular_file(target, error))
     return fail(ErrorCode::InvalidInput, fmt::format("{} is no regular file", target.string()));
+  TRY_OK(requireReplaceable(target));
   TRY_OK(requireUsed(options));
   TRY(work, WorkFolder::make(target));
   const auto copy = work.path() / kStoreEntry, sealed = work.path() / "sealed";

@@ -122,6 +122,17 @@ TEST_F(Backup, aFullDiskLeavesNothingHalf) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
+TEST_F(Backup, takesThePlaceOfABackupAndOfNothingElse) {
+  ASSERT_TRUE(io::writeFileAtomic(file(), "notes that nobody has twice"));
+  const auto refused = make();
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().str(), HasSubstr("is there and is no backup"));
+  EXPECT_EQ(io::readFile(file()).value_or(""), "notes that nobody has twice");
+  ASSERT_TRUE(io::writeFileAtomic(file(), ""));  // as mktemp makes it
+  EXPECT_TRUE(make());
+  EXPECT_TRUE(make()) << "every night";
+}
+
 TEST_F(Backup, isRefusedInTheStateFolderAndOverADevice) {
   const auto inside = makeBackup(site_.options(), site_ / "state/keys/b", kPassphrase);
   ASSERT_FALSE(inside);
