@@ -208,11 +208,18 @@ bool Isolation::State::isExplained(int a, int b, int rail) const {
 }
 
 bool Isolation::State::wasGoodTogether(const PathSuspect& path) const {
+  const double better = path.best + kSurelySeen;
+  const auto isGoodTest = [&](const Sample& sample) {
+    return sample.rail == path.rail &&
+           std::minmax(sample.a, sample.b) == std::minmax(path.a, path.b) &&
+           sample.share >= 1 - margins().path && sample.share > better;
+  };
+  if (std::ranges::any_of(evidence.samples(), isGoodTest)) return true;
   const auto& then = whole[static_cast<std::size_t>(path.rail)];
   const auto wasIn = [&then](int node) {
     return !then.nodes.empty() && then.nodes[static_cast<std::size_t>(node)];
   };
-  return wasIn(path.a) && wasIn(path.b) && path.best < then.least - kSurelySeen &&
+  return wasIn(path.a) && wasIn(path.b) && better < then.least &&
          !std::binary_search(then.bad.begin(), then.bad.end(),
                              Pair(std::min(path.a, path.b), std::max(path.a, path.b)));
 }

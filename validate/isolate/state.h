@@ -164,8 +164,8 @@ struct Isolation::State {
   bool isBadAgain(const PathSuspect& path) const {
     return path.again && *path.again < 1 - margins().path;
   }
-  /// These two were good together in an all-to-all of all, and are far worse now: one of them, or
-  /// its way, comes and goes. A pair that does not get on is bad at all times.
+  /// These two were good together in a test of theirs or in an all-to-all of all, and are far worse
+  /// now: one of them, or its way, comes and goes. A pair that does not get on is bad at all times.
   bool wasGoodTogether(const PathSuspect& path) const;
   /// Since this round it was good with somebody else: only then a pair may be to blame.
   bool isGoodElsewhere(int node, int rail, int partner, int since) const;

@@ -11,7 +11,6 @@ constexpr double kFalseOfRun = 1e-3;     ///< parts accused wrongly that a run m
 constexpr double kFalsePairs = 1e-2;     ///< the same of pairs
 constexpr double kNotBackground = 0.02;  ///< a good part does so in one of so many runs
 constexpr int kFewestBad = 2;
-constexpr double kSurelyBetter = 0.1;    ///< of a test than of others of the same two
 constexpr std::size_t kNodesOfLeaf = 3;  ///< others of a leaf that are bad: then it is common there
 constexpr int kLeastProving = 4, kMostProving = 8;
 /// Where hosts' stacks are in every rate they stall, the oftener the less is promised.
@@ -58,17 +57,6 @@ std::set<TestHistory::Key> TestHistory::findProven(double least) const {
         state_.isGoodElsewhere(path.b, path.rail, path.a, path.round))
       out.insert({std::min(path.a, path.b), std::max(path.a, path.b), path.rail});
   if (out.empty()) return out;
-  std::map<Key, double> best;  // of all tests of the two
-  for (const auto& sample : state_.evidence.samples())
-    if (const Key pair{std::min(sample.a, sample.b), std::max(sample.a, sample.b), sample.rail};
-        out.contains(pair))
-      best[pair] = std::max(best[pair], sample.share);
-  for (const auto& path : state_.paths) {
-    const Key pair{std::min(path.a, path.b), std::max(path.a, path.b), path.rail};
-    if (const auto found = best.find(pair);
-        found != best.end() && found->second >= least && found->second > path.best + kSurelyBetter)
-      out.erase(pair);  // they got on before
-  }
   std::map<std::pair<int, int>, std::set<int>> partners;
   for (const auto& sample : state_.evidence.samples())
     if (sample.share < least && state_.nic(sample.a, sample.rail).status == PartStatus::Clear &&
