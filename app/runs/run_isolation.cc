@@ -82,7 +82,7 @@ std::size_t openNodes(const isolate::Verdict& verdict, std::size_t nodes) {
     if (culprit.kind == Node || culprit.kind == Nic) told.insert(culprit.a);
     if (culprit.kind == Pair) told.insert({culprit.a, culprit.b});
   }
-  return nodes - std::min(told.size(), nodes);
+  return nodes - told.size();
 }
 
 Result<void> settle(RunWork& work, RunRows& rows, const Run& run,
@@ -97,8 +97,7 @@ Result<void> settle(RunWork& work, RunRows& rows, const Run& run,
   }
   if (!verdict.unclear.empty())
     lines.push_back(
-        fmt::format("{} of {} nodes are neither cleared nor accused; every test is in "
-                    "{}",
+        fmt::format("{} of {} nodes are neither cleared nor accused; every test is in {}",
                     openNodes(verdict, site.nodes.size()), site.nodes.size(), file.string()));
   const auto proof =
       verdict.culprits.empty() && !verdict.good.empty()

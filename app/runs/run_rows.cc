@@ -42,12 +42,11 @@ Result<void> RunRows::waitsFor(const std::string& id, const std::string& trouble
   const auto text = ("tried again: " + trouble).substr(0, kCutRunTextBytes);
   TRY(run, readRun(store_, id));
   if (run.text == text) return {};
-  TRY(noted, changeRun(store_, id, [&](Run row, std::string& note) -> Result<Run> {
-        note = fmt::format("run {}: {}", id, text);
-        row.text = text;
-        return row;
-      }));
-  (void)noted;
+  TRY_OK(changeRun(store_, id, [&](Run row, std::string& note) -> Result<Run> {
+    note = fmt::format("run {}: {}", id, text);
+    row.text = text;
+    return row;
+  }));
   return {};
 }
 

@@ -136,12 +136,15 @@ class Recognition {
 
   /// "gpu001 shows fewer HCAs than it has…"; empty: no host.
   std::string noteOfRenumbered() const {
-    if (renumbered_hosts_ == 0) return {};
+    std::set<std::string_view> hosts;
+    for (const auto& [found, as] : renumbered_)
+      hosts.insert(hostOf(*declared_.names[Graph::at(as)]));
+    if (hosts.empty()) return {};
     return fmt::format(
         "{}{} shows fewer HCAs than it has, and its kernel has numbered the others "
         "anew: they are told by their cables",
-        a_renumbered_,
-        renumbered_hosts_ > 1 ? fmt::format(" (and {} more hosts)", renumbered_hosts_ - 1) : "");
+        *hosts.begin(),
+        hosts.size() > 1 ? fmt::format(" (and {} more hosts)", hosts.size() - 1) : "");
   }
 
  private:
@@ -402,12 +405,14 @@ class Recognition {
       if (!found_.is_switch[Graph::at(id)] && is_[Graph::at(id)] != kNone)
         found_as.emplace(is_[Graph::at(id)], id);
     for (const auto& [host, hcas] : hosts_) {
+      const auto shown =
+          std::ranges::count_if(hcas, [&found_as](int hca) { return found_as.contains(hca); });
+      if (shown == 0 || shown == std::ssize(hcas)) continue;
+      const auto order = inNumbers(hcas);
       std::vector<std::pair<int, int>> places;  // found, the HCA that belongs to its cables
-      for (const int hca : inNumbers(hcas))
+      for (const int hca : order)
         if (const auto found = found_as.find(hca); found != found_as.end())
           places.emplace_back(found->second, placeOf(found->second));
-      if (places.empty() || places.size() == hcas.size()) continue;
-      const auto order = inNumbers(hcas);
       auto next = order.begin();  // each place behind the one before
       bool in_order = true, moved = false;
       for (const auto& [found, place] : places) {
@@ -418,8 +423,6 @@ class Recognition {
         next = std::next(at);
       }
       if (!in_order || !moved) continue;
-      ++renumbered_hosts_;
-      if (a_renumbered_.empty()) a_renumbered_ = hostOf(*declared_.names[Graph::at(hcas.front())]);
       for (const auto& [found, place] : places)
         if (is_[Graph::at(found)] != place) {
           is_[Graph::at(found)] = place;
@@ -455,9 +458,7 @@ class Recognition {
   std::map<std::string, std::vector<int>, std::less<>> hosts_;  // declared HCAs
   std::map<int, const std::vector<int>*> unlabelled_;           // found → HCAs of its host
   Labels learned_;
-  std::map<int, int> renumbered_;  // found → declared
-  std::size_t renumbered_hosts_ = 0;
-  std::string a_renumbered_;
+  std::map<int, int> renumbered_;                        // found → declared
   std::set<std::string_view> outvoted_;                  // labels that are other HCAs
   std::map<std::string_view, std::size_t> called_so_;    // declared label → HCAs that are it
   std::map<std::string, const std::string*> elsewhere_;  // keyOf → HCA of another fabric

@@ -165,20 +165,19 @@ Result<ExplainInput> gatherExplanation(const ExplainSources& from, const Subject
   input.now = from.now;
   input.slowness = from.slowness;
   TRY(wipe_grants, from.store.wipeGrants());
-  TRY(open, from.store.openIntentsOf(Subject::cluster()));
-  const auto of_cluster = open.size();
+  TRY(open, from.store.openIntentsOf(subject));
+  auto with_cluster = open;
   if (!subject.isCluster()) {
-    TRY(of_subject, from.store.openIntentsOf(subject));
-    std::ranges::move(of_subject, std::back_inserter(open));
+    TRY(of_cluster, from.store.openIntentsOf(Subject::cluster()));
+    std::ranges::move(of_cluster, std::back_inserter(with_cluster));
   }
-  const auto policy = policyOf({subject}, wipe_grants, open);
+  const auto policy = policyOf({subject}, wipe_grants, with_cluster);
   TRY(plan, makePlan(from.cluster, from.roster, from.facts, policy, from.phases));
   for (Phase* phase : from.phases)
     for (auto& goal : phase->goals(from.cluster, subject, from.facts))
       input.goals.push_back(std::move(goal));
   for (auto& action : plan.actions)
     if (action.facet.subject == subject) input.actions.push_back(std::move(action));
-  if (!subject.isCluster()) open.erase(open.begin(), open.begin() + static_cast<long>(of_cluster));
   input.open = std::move(open);
   TRY(findings, from.store.findings(&subject));
   TRY(events, from.store.lastEvents(kRecentEvents, &subject));
