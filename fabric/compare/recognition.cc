@@ -113,9 +113,8 @@ class Recognition {
       }
     readLabels();
     for (bool moved = true; moved;) {
-      moved = false;
-      for (const auto& share : kShares)
-        if ((moved = switchesBy(share))) break;  // the strictest again, with what is known now
+      // The strictest again, with what is known now.
+      moved = std::ranges::any_of(kShares, [this](const auto& share) { return switchesBy(share); });
       if (!moved) moved = hcasBy(learnedLabels());
       if (!moved) moved = hcasBy(guessedLabels());
       if (!moved) moved = switchesBy(kAnyPort);
