@@ -66,6 +66,38 @@ endif()
 target_compile_definitions(muster_flags INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_DISABLE_BOOST_DATE_TIME)
 target_include_directories(muster_flags INTERFACE ${PROJECT_SOURCE_DIR})
 
+# Without optimization, half of what a compiler makes of a file are copies of what headers define inline. Clang can make the code of a
+# precompiled header once, in an object of its own: every program links that, optimized (docs/adr/0422).
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang AND CMAKE_CXX_FLAGS MATCHES "-O0" AND NOT MUSTER_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  set(MUSTER_PCH_CODE ON)
+else()
+  set(MUSTER_PCH_CODE OFF)
+endif()
+
+# muster_pch_code(PCH HEADERS OPTIONS...): the library PCH_code with the code of the precompiled header of target PCH, into which HEADERS go too:
+# what they instantiate no other file does.
+function(muster_pch_code pch headers)
+  add_library(${pch}_code INTERFACE)
+  if(NOT MUSTER_PCH_CODE)
+    return()
+  endif()
+  target_precompile_headers(${pch} PRIVATE ${headers})
+  target_compile_options(${pch} PRIVATE "SHELL:-Xclang -fmodules-codegen")
+  set(header ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${pch}.dir/cmake_pch.hxx.pch)
+  set(object ${CMAKE_CURRENT_BINARY_DIR}/${pch}_code.o)
+  set(archive ${CMAKE_CURRENT_BINARY_DIR}/lib${pch}_code.a)
+  add_custom_command(OUTPUT ${archive} BYPRODUCTS ${object}
+    COMMAND ${CMAKE_CXX_COMPILER} ${ARGN} -g1 -fPIC -ffunction-sections ${hardening_compile} -c ${header} -o ${object}
+    COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
+    COMMAND ${CMAKE_AR} qc ${archive} ${object}
+    DEPENDS ${header} VERBATIM)
+  # By its path: a target would have to be made before anything that is linked with it is compiled.
+  add_custom_target(${pch}_code_archive ALL DEPENDS ${archive})
+  target_link_libraries(${pch}_code INTERFACE ${archive})
+  # What no program needs may name what the standard library keeps to itself. A shared library would keep it, if it exported it.
+  target_link_options(${pch}_code INTERFACE -Wl,--gc-sections -Wl,--exclude-libs=lib${pch}_code.a)
+endfunction()
+
 # muster_library(NAME [OPTIMIZED] SOURCES... LINKS...): static library muster_NAME, alias muster::NAME. OPTIMIZED: in every build, for what
 # measures and would be measured itself (preset dev), and for what simulations and crash sweeps of the tests spend their time in.
 function(muster_library name)
@@ -84,9 +116,9 @@ function(muster_library name)
   endif()
 endfunction()
 
-# Linked first into each program: of templates that many objects hold, the linker keeps the first.
+# Linked first into each program: of templates that many objects hold, the linker keeps the first. The code of the precompiled header has them.
 set(MUSTER_OPTIMIZED_TEMPLATES "")
-if(NOT MUSTER_SANITIZE)
+if(NOT MUSTER_SANITIZE AND NOT MUSTER_PCH_CODE)
   set(MUSTER_OPTIMIZED_TEMPLATES $<TARGET_OBJECTS:muster_optimized_templates>)
 endif()
 
@@ -146,10 +178,14 @@ function(muster_compile_as_test target)
 endfunction()
 
 function(muster_use_pch target)
+  set(pch muster_pch)
   if(ARGC GREATER 1)
-    target_precompile_headers(${target} REUSE_FROM ${ARGV1})
-  else()
-    target_precompile_headers(${target} REUSE_FROM muster_pch)
+    set(pch ${ARGV1})
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${pch})
+  target_link_libraries(${target} PRIVATE muster_pch_code)
+  if(pch STREQUAL muster_test_pch)
+    target_link_libraries(${target} PRIVATE muster_test_pch_code)
   endif()
   target_link_libraries(${target} PRIVATE Threads::Threads)
 endfunction()
