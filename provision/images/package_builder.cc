@@ -13,6 +13,7 @@
 #include "provision/images/startable.h"
 #include "provision/images/step.h"
 #include "provision/images/system_builder.h"
+#include "provision/images/umask_guard.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -30,6 +31,7 @@ class PackageBuilder final : public SystemBuilder {
  public:
   Result<void> buildRootFs(const inventory::Image& image, const std::filesystem::path& work,
                            const std::filesystem::path& image_file, const Say& say) override {
+    const UmaskGuard modes(kTreeUmask);
     if (const auto* import = std::get_if<inventory::ImageImport>(&image.source))
       return importImage(*import, image.kind, work, image_file, say, image.arch);
     const auto& build = std::get<inventory::ImageBuild>(image.source);
@@ -56,6 +58,7 @@ class PackageBuilder final : public SystemBuilder {
   Result<void> buildRamOs(const inventory::RamOsSpec& spec, Architecture architecture,
                           const std::filesystem::path& work, const std::filesystem::path& out,
                           const Say& say) override {
+    const UmaskGuard modes(kTreeUmask);
     const auto recipes = work / "recipes", root = work / "root";
     TRY_OK(writeRecipes(recipes));
     TRY(packages, aptPackagesOf(spec, architecture));
