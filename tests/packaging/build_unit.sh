@@ -75,7 +75,7 @@ check 'which is musters' sh -c '[ -z "$(find /var/cache/muster /var/lib/muster !
 check 'an image' muster image build small
 touch /built
 cp /said /image.said
-sort /processes | sed 's/net:.[0-9]*./own/' | uniq -c | sort -rn | head -n 20
+sed 's/net:.[0-9]*./own/' /processes | sort | uniq -c | sort -rn | head -n 20
 # Names in brackets are systemd's own processes, in the moment before they become the unit's.
 check 'what has the network is not root' sh -c 'grep -q "^fetch muster-fetch the-hosts http" /processes && ! grep "^fetch root" /processes | grep -v " (.*)\$"'
 check 'what is root has no network' sh -c 'grep -q "^build root net:.* mmdebstrap" /processes && ! grep "^build .* the-hosts" /processes | grep -v " (.*)\$"'

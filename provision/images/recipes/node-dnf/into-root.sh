@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Read into install.sh and fetch.sh, so that both ask dnf for the same: its words come from $dnf, $config, $root and $release.
 # No option of this machine's dnf takes part: the archives are those of the configuration, each with its key.
 into_root() {

@@ -33,16 +33,16 @@ class FetchUnitTest : public testing::Test {
     server_.emplace(folder_ / "archive");
     ASSERT_TRUE(io::makeDirs(folder_ / "fetched"));
     for (const char* each :
-         {"root/etc/apt/apt.conf.d", "root/etc/apt/preferences.d", "root/var/lib/dpkg",
-          "root/var/lib/apt/lists/partial", "root/var/cache/apt/archives/partial", "methods"})
+         {"host/etc/apt/apt.conf.d", "host/etc/apt/preferences.d", "host/var/lib/dpkg",
+          "host/var/lib/apt/lists/partial", "host/var/cache/apt/archives/partial", "methods"})
       ASSERT_TRUE(io::makeDirs(folder_ / each));
-    ASSERT_TRUE(io::writeFileUnsynced(folder_ / "root/var/lib/dpkg/status", ""));
+    ASSERT_TRUE(io::writeFileUnsynced(folder_ / "host/var/lib/dpkg/status", ""));
     const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     for (const char* scheme : {"http", "https"})
       std::filesystem::create_symlink(program / "muster-fetch", folder_ / "methods" / scheme);
     ASSERT_TRUE(io::writeFileUnsynced(
         folder_ / "apt.conf",
-        fmt::format("Dir \"{0}/root\";\nDir::State::status \"{0}/root/var/lib/dpkg/status\";\n"
+        fmt::format("Dir \"{0}/host\";\nDir::State::status \"{0}/host/var/lib/dpkg/status\";\n"
                     "Dir::Bin::Methods::http \"{0}/methods/http\";\n"
                     "Acquire::Languages \"none\";\nAcquire::Retries \"0\";\n"
                     "APT::Architecture \"amd64\";\n",
@@ -85,7 +85,7 @@ class FetchUnitTest : public testing::Test {
   }
   void useArchive(const std::string& url) {
     ASSERT_TRUE(io::writeFileUnsynced(
-        folder_ / "root/etc/apt/sources.list",
+        folder_ / "host/etc/apt/sources.list",
         fmt::format("deb [signed-by={}] {} ./\n", (folder_ / "site.asc").string(), url)));
   }
   void startUnit() {
@@ -109,7 +109,7 @@ class FetchUnitTest : public testing::Test {
     command.env = {{"APT_CONFIG", (folder_ / "apt.conf").string()},
                    {"MUSTER_FETCH_SOCKET", (folder_ / "socket").string()},
                    {"LC_ALL", "C"}};
-    command.working_dir = folder_ / "root";
+    command.working_dir = folder_ / "host";
     const auto done = io::runBlocking(command);
     EXPECT_TRUE(done) << done.error().str();
     return done ? Said{done->code, done->out + done->err} : Said{-1, ""};
@@ -137,7 +137,7 @@ TEST_F(FetchUnitTest, aptGetsWhatItWouldGetByItself) {
   EXPECT_THAT(again.text, AllOf(HasSubstr("Hit:1 "), Not(HasSubstr("Get:"))));
   const auto downloaded = apt({"download", "site"});
   ASSERT_EQ(downloaded.code, 0) << downloaded.text;
-  EXPECT_EQ(contentOf("root/site_1_all.deb"), contentOf("archive/site_1_all.deb"));
+  EXPECT_EQ(contentOf("host/site_1_all.deb"), contentOf("archive/site_1_all.deb"));
   expectNothingLeft();
 }
 
@@ -172,7 +172,7 @@ TEST_F(FetchUnitTest, aConnectionThatEndsInTheMiddleIsSaidAndTheNextOneIsWhole) 
   useArchive(server_->url());
   ASSERT_EQ(apt({"update"}).code, 0);
   ASSERT_EQ(apt({"download", "site"}).code, 0);
-  EXPECT_EQ(contentOf("root/site_1_all.deb"), contentOf("archive/site_1_all.deb"));
+  EXPECT_EQ(contentOf("host/site_1_all.deb"), contentOf("archive/site_1_all.deb"));
   expectNothingLeft();
 }
 
@@ -197,7 +197,7 @@ TEST_F(FetchUnitTest, aDigestThatTheUnitHasMadeUpIsNotBelieved) {
   const auto refused = apt({"download", "site"});
   EXPECT_NE(refused.code, 0) << refused.text;
   EXPECT_THAT(refused.text, HasSubstr("Hash Sum mismatch"));
-  EXPECT_EQ(contentOf("root/site_1_all.deb"), "(not there)");
+  EXPECT_EQ(contentOf("host/site_1_all.deb"), "(not there)");
   expectNothingLeft();
 }
 
