@@ -72,8 +72,7 @@ Result<void> installDnfSystem(DnfSystem system) {
   if (::geteuid() != 0)
     return fail(ErrorCode::Denied,
                 "building images needs root (packages set owners); run it with sudo");
-  if (const auto there = io::runChecked({.program = "dnf", .args = {"--version"}}); !there)
-    return fail(ErrorCode::NotFound, noDnfText(system.build.release));
+  TRY_OK(checkDnf(system.build.release));
   TRY(configuration, dnfConfiguration(system.build));
   const auto config = system.work / "dnf.conf";
   TRY_OK(io::writeFileAtomic(config, configuration));

@@ -149,10 +149,15 @@ Result<void> writeRpmMacros(const std::filesystem::path& home) {
   return io::writeFileAtomic(home / ".rpmmacros", kRpmMacros);
 }
 
-std::string noDnfText(const std::string& release) {
-  return fmt::format(
-      "a system of release {} is installed by dnf, which is not here: apt-get install dnf",
-      release);
+Result<void> checkDnf(const std::string& release) {
+  // Where its log cannot be written, as in a unit, it fails for this question alone.
+  const auto there = io::runBlocking({.program = "dnf", .args = {"--version"}});
+  if (there || there.error().code() != ErrorCode::NotFound) return {};
+  return fail(
+      ErrorCode::NotFound,
+      fmt::format(
+          "a system of release {} is installed by dnf, which is not here: apt-get install dnf",
+          release));
 }
 
 fs::path dnfCacheOf(const fs::path& root) { return root / "var/cache/dnf"; }
@@ -166,8 +171,7 @@ Result<void> fetchDnfCache(const fs::path& socket, uid_t owner, const DnfRequest
 
 Result<void> downloadForDnf(const DnfRequest& request, const fs::path& folder,
                             const std::map<std::string, std::string>& env) {
-  if (const auto there = io::runChecked({.program = "dnf", .args = {"--version"}}); !there)
-    return fail(ErrorCode::NotFound, noDnfText(request.release));
+  TRY_OK(checkDnf(request.release));
   for (const EmbeddedFile& file : fetchRecipes())
     TRY_OK(io::writeFileUnsynced(folder / std::string(file.name), file.content, 0700));
   TRY_OK(io::writeFileUnsynced(folder / "dnf.conf", request.configuration));

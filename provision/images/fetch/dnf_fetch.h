@@ -31,8 +31,8 @@ Result<DnfRequest> parseDnfRequest(const nlohmann::json& request);
 
 /// How rpm keeps its records in the system, for programs whose home it is. Errors: Internal
 Result<void> writeRpmMacros(const std::filesystem::path& home);
-/// That dnf is not on this machine, and what to do.
-std::string noDnfText(const std::string& release);
+/// Errors: NotFound (no dnf on this machine, and what to do)
+Result<void> checkDnf(const std::string& release);
 
 /// Where a root folder has dnf's cache.
 std::filesystem::path dnfCacheOf(const std::filesystem::path& root);
