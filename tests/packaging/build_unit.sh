@@ -23,9 +23,11 @@ mkdir "$disk/muster" "$disk/muster-build"
 chroot "$root" chown muster:muster /var/cache/muster
 chown "$(chroot "$root" id -u muster)" "$disk/muster"
 # Where packages come from here, also by a proxy.
-mkdir -p "$root/etc/systemd/system/muster-fetch@.service.d"
-for variable in http_proxy https_proxy; do
-  [ -z "${!variable:-}" ] || printf '[Service]\nEnvironment=%s=%s\n' "$variable" "${!variable}" >"$root/etc/systemd/system/muster-fetch@.service.d/$variable.conf"
+for unit in build fetch; do
+  mkdir -p "$root/etc/systemd/system/muster-$unit@.service.d"
+  for variable in http_proxy https_proxy; do
+    [ -z "${!variable:-}" ] || printf '[Service]\nEnvironment=%s=%s\n' "$variable" "${!variable}" >"$root/etc/systemd/system/muster-$unit@.service.d/$variable.conf"
+  done
 done
 [ -z "${http_proxy:-}" ] || touch "$root/behind-a-proxy"
 # An archive of dnf's on loopback, which is a proxy as well.
@@ -124,7 +126,15 @@ check 'a build that nobody waits for ends' sh -c '! systemctl list-units --plain
 check 'and the next one is as the first' muster image build small
 [ ! -e /etc/apt/apt.conf.d/99proxy ] || check 'by the proxy' grep -q 'GET http://.*linux-image' /archive/by-proxy
 check 'nothing of it is left with root' sh -c '[ -z "$(ls -A /var/cache/muster-build)" ]'
-check 'without the unit it is refused with what to do' sh -c 'systemctl stop muster-build.socket; sed -i "s/, tree/, less/" /etc/muster/cluster.yaml; ! muster image build small >/refused 2>&1 && grep -q "systemctl start muster-build.socket" /refused'
+# A site that gives the unit its network back, as docs/adr/0437 says.
+systemctl mask --runtime --now -q muster-fetch.socket
+mkdir -p /run/systemd/system/muster-build@.service.d
+printf '[Service]\nEnvironment=MUSTER_FETCH_SOCKET=\nPrivateNetwork=no\nIPAddressDeny=\nRestrictAddressFamilies=AF_INET AF_INET6\n' >/run/systemd/system/muster-build@.service.d/network.conf
+systemctl daemon-reload
+inventory 'suite: bookworm, packages: [linux-image-cloud-amd64, less]'
+check 'with the network of its own as before' muster image build small
+systemd-analyze security --no-pager 'muster-build@1.service' | tail -n 1
+check 'without the unit it is refused with what to do' sh -c 'systemctl stop muster-build.socket; sed -i "s/, less/, nano/" /etc/muster/cluster.yaml; ! muster image build small >/refused 2>&1 && grep -q "systemctl start muster-build.socket" /refused'
 cat /refused
 journalctl --no-pager -u 'muster-build@*' -u 'muster-fetch@*' | tail -n 40 >/journal.build
 echo PROBE-DONE
