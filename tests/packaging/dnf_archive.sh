@@ -39,7 +39,7 @@ SPEC
   for name in $names; do
     version=1
     [ $name != kernel ] || version=5.14.0
-    printf '%%package -n %s\nVersion: %s\nSummary: Test\n%%description -n %s\nTest.\n%%files -n %s\n/usr/share/site/%s\n' $name $version $name $name $name
+    printf '%%package -n %s\nVersion: %s\nSummary: Test\nAutoReqProv: no\n%%description -n %s\nTest.\n%%files -n %s\n/usr/share/site/%s\n' $name $version $name $name $name
     case $name in
       kernel) printf '/lib/modules/%s/vmlinuz\n/boot/initramfs-%s.img\n' $kernel $kernel ;;
       systemd) printf '/usr/lib/systemd\n/sbin/init\n/lib64/*\n' ;;

@@ -156,7 +156,7 @@ Result<void> checkDnf(const std::string& release) {
   return fail(
       ErrorCode::NotFound,
       fmt::format(
-          "a system of release {} is installed by dnf, which is not here: apt-get install dnf",
+          "a system of release {} is installed by dnf, which is not here: apt-get install dnf rpm",
           release));
 }
 
