@@ -13,30 +13,48 @@
 
 #include <cerrno>
 #include <cstring>
+#include <set>
 
 namespace muster::app {
 namespace {
 
 constexpr const char* kBuildPlace = "/mnt";
+constexpr const char* kAptMethods[] = {"/usr/lib/apt/methods/http", "/usr/lib/apt/methods/https"};
+
+Result<void> mountOver(const std::filesystem::path& what, const std::filesystem::path& where) {
+  if (::mount(what.c_str(), where.c_str(), nullptr, MS_BIND, nullptr) == 0) return {};
+  return fail(ErrorCode::Internal, fmt::format("cannot mount {} on {}: {}", what.string(),
+                                               where.string(), std::strerror(errno)));
+}
 
 /// In this process's own mount namespace only: programs of the build that give up root (apt, which
 /// downloads as user _apt where it can) come to the tree, and no user of this host does.
-Result<std::filesystem::path> mountForTheBuild(const std::filesystem::path& work) {
+/// Where this unit has no network, apt's methods give way to those that ask the fetch unit.
+Result<std::filesystem::path> mountForTheBuild(const std::filesystem::path& work, bool fetches) {
   if (::unshare(CLONE_NEWNS) != 0 ||
-      ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0 ||
-      ::mount(work.c_str(), kBuildPlace, nullptr, MS_BIND, nullptr) != 0)
-    return fail(ErrorCode::Internal, fmt::format("cannot mount {} on {}: {}", work.string(),
-                                                 kBuildPlace, std::strerror(errno)));
+      ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0)
+    return fail(ErrorCode::Internal,
+                fmt::format("cannot have mounts of its own: {}", std::strerror(errno)));
+  TRY_OK(mountOver(work, kBuildPlace));
+  if (fetches) return std::filesystem::path(kBuildPlace);
+  const auto own = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "muster-fetch";
+  std::set<std::filesystem::path> programs;  // https is a link to http, or was a program
+  for (const auto* method : kAptMethods) {
+    std::error_code error;
+    const auto program = std::filesystem::canonical(method, error);
+    if (!error) programs.insert(program);
+  }
+  for (const auto& program : programs) TRY_OK(mountOver(own, program));
   return std::filesystem::path(kBuildPlace);
 }
 
 }  // namespace
 
-Result<void> serveBuild(const Options& options, int connection,
-                        const std::filesystem::path& folder) {
+Result<void> serveBuild(const Options& options, int connection, const std::filesystem::path& folder,
+                        const std::filesystem::path& fetch_socket) {
   if (::geteuid() != 0)
     return fail(ErrorCode::Denied, "the build unit is root's: muster-build.socket starts it");
-  const auto builder = provision::makePackageBuilder();
+  const auto builder = provision::makePackageBuilder(fetch_socket);
   const auto image = [&options](const std::string& name) -> Result<inventory::Image> {
     TRY(cluster, loadCluster(options));
     const auto found = cluster.images.find(name);
@@ -49,8 +67,10 @@ Result<void> serveBuild(const Options& options, int connection,
     TRY(cluster, loadCluster(options));
     return *cluster.ram_os;
   };
-  return provision::serveBuildRequest(connection, folder, *builder, {image, ram_os},
-                                      mountForTheBuild);
+  const auto way = [fetches = fetch_socket.empty()](const std::filesystem::path& work) {
+    return mountForTheBuild(work, fetches);
+  };
+  return provision::serveBuildRequest(connection, folder, *builder, {image, ram_os}, way);
 }
 
 }  // namespace muster::app

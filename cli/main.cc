@@ -16,6 +16,7 @@
 #include "cli/exit_code.h"
 #include "cli/tree/command_tree.h"
 #include "cli/tree/shut_word.h"
+#include "provision/images/fetch/fetch_socket.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -101,8 +102,9 @@ constexpr const char* kBuildFolder = "/var/cache/muster-build";
 
 int serveBuild() {
   const char* folder = std::getenv("CACHE_DIRECTORY");  // of systemd
-  const auto done =
-      app::serveBuild(app::defaultOptions(), STDIN_FILENO, folder ? folder : kBuildFolder);
+  const char* fetch = std::getenv(provision::kFetchSocketVariable);
+  const auto done = app::serveBuild(app::defaultOptions(), STDIN_FILENO,
+                                    folder ? folder : kBuildFolder, fetch ? fetch : "");
   return done ? kOk : report(done.error());
 }
 

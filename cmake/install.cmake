@@ -3,7 +3,7 @@
 # themselves; what a person types is a link into it.
 set(MUSTER_PROGRAM_FOLDER lib/muster)
 set(muster_programs "")
-foreach(program muster muster-signer muster-agent muster-peer muster-burn muster-collective muster-pkeys muster-ibnetdisc muster-switchfw muster-vbmc muster-fleet)
+foreach(program muster muster-signer muster-fetch muster-agent muster-peer muster-burn muster-collective muster-pkeys muster-ibnetdisc muster-switchfw muster-vbmc muster-fleet)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION ${MUSTER_PROGRAM_FOLDER})
     list(APPEND muster_programs ${program})
@@ -36,7 +36,7 @@ install(FILES ${MUSTER_MANUAL}/muster.bash DESTINATION share/bash-completion/com
 install(FILES ${MUSTER_MANUAL}/muster.zsh DESTINATION share/zsh/vendor-completions RENAME _muster)
 install(FILES ${MUSTER_MANUAL}/muster.fish DESTINATION share/fish/vendor_completions.d)
 
-install(FILES packaging/systemd/muster-server.service packaging/systemd/muster-monitor.service packaging/systemd/muster-build.socket packaging/systemd/muster-build@.service packaging/systemd/muster-dnsmasq.socket packaging/systemd/muster-dnsmasq.service
+install(FILES packaging/systemd/muster-server.service packaging/systemd/muster-monitor.service packaging/systemd/muster-build.socket packaging/systemd/muster-build@.service packaging/systemd/muster-fetch.socket packaging/systemd/muster-fetch@.service packaging/systemd/muster-dnsmasq.socket packaging/systemd/muster-dnsmasq.service
   packaging/systemd/muster-subnet-manager.socket packaging/systemd/muster-subnet-manager.service packaging/systemd/muster-signer.socket packaging/systemd/muster-signer.service DESTINATION lib/systemd/system)
 install(PROGRAMS packaging/systemd/own-state DESTINATION ${MUSTER_PROGRAM_FOLDER})
 install(FILES packaging/systemd/60-muster-fabric.rules DESTINATION lib/udev/rules.d)

@@ -5,6 +5,7 @@
 #include "base/io/process.h"
 #include "inventory/model/images.h"
 #include "provision/images/apt_sources.h"
+#include "provision/images/fetch/proxy_environment.h"
 #include "provision/images/recipes.h"
 
 #include <fmt/format.h>
@@ -81,22 +82,6 @@ io::Command inOwnNamespaces(std::vector<std::string> words) {
                   "--fork",  "--kill-child=KILL", "--mount-proc", "--"};
   command.args.insert(command.args.end(), words.begin(), words.end());
   return command;
-}
-
-std::map<std::string, std::string> proxyEnvironment() {
-  std::map<std::string, std::string> env;
-  for (const char* scheme : {"http", "https"}) {
-    const std::string name = std::string(scheme) + "_proxy";
-    if (::getenv(name.c_str()) != nullptr) continue;
-    io::Command ask{.program = "apt-config",
-                    .args = {"shell", "P", fmt::format("Acquire::{}::Proxy", scheme)}};
-    const auto answer = io::runChecked(ask);
-    if (!answer) continue;
-    const auto open = answer->find('\''), close = answer->rfind('\'');
-    if (open != std::string::npos && close > open + 1)
-      env[name] = answer->substr(open + 1, close - open - 1);
-  }
-  return env;
 }
 
 std::vector<std::string> packagesFor(Architecture architecture, std::vector<std::string> packages) {

@@ -56,7 +56,4 @@ Result<std::vector<std::string>> aptLinesOf(const inventory::RamOsSpec& spec,
 /// process that it began, when it ends, is killed, or this process dies.
 io::Command inOwnNamespaces(std::vector<std::string> words);
 
-/// The proxy that this machine's apt uses, as environment variables; never stored in an image.
-std::map<std::string, std::string> proxyEnvironment();
-
 }  // namespace muster::provision

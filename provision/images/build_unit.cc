@@ -11,6 +11,7 @@
 #include "base/json_output.h"
 #include "base/log.h"
 #include "inventory/model/images.h"
+#include "provision/images/gone_watch.h"
 #include "provision/images/image_cache.h"
 #include "provision/images/image_store_parts.h"
 
@@ -18,7 +19,6 @@
 #include <nlohmann/json.hpp>
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -31,7 +31,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
-#include <thread>
 #include <utility>
 
 namespace muster::provision {
@@ -182,25 +181,6 @@ class BuildFolder {
   io::Fd fd_;
 };
 
-/// Nobody waits for the build any more: systemd ends what it has started with the process, and the
-/// next one clears the folder away.
-class GoneWatch {
- public:
-  explicit GoneWatch(int connection)
-      : thread_([connection](const std::stop_token& stop) {
-          while (!stop.stop_requested()) {
-            pollfd wait{connection, POLLRDHUP, 0};
-            if (::poll(&wait, 1, 500) > 0 && !stop.stop_requested()) {
-              logWarning("image", "who asked for the build has gone");
-              std::_Exit(EXIT_FAILURE);
-            }
-          }
-        }) {}
-
- private:
-  std::jthread thread_;
-};
-
 Result<void> build(const BuildRequest& request, const fs::path& work, const fs::path& made,
                    SystemBuilder& builder, const BuildDeclarations& declared, const Say& say) {
   const auto meant = [&request](const std::string& key, const std::string& what) -> Result<void> {
@@ -231,7 +211,7 @@ Result<void> answer(int connection, const fs::path& above, SystemBuilder& builde
     (void)sendJsonLine(connection, {{"say", text}}, kRequestLimit);
   };
   {
-    const GoneWatch watch(connection);
+    const GoneWatch watch(connection, "who asked for the build has gone");
     auto work = folder.work();
     if (way) {
       TRY(seen, way(work));

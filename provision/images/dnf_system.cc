@@ -7,6 +7,8 @@
 #include "inventory/model/images.h"
 #include "provision/images/apt_sources.h"
 #include "provision/images/apt_system.h"
+#include "provision/images/fetch/dnf_fetch.h"
+#include "provision/images/fetch/proxy_environment.h"
 #include "provision/images/image_import.h"
 #include "provision/images/recipes.h"
 #include "provision/images/system_builder.h"
@@ -21,11 +23,7 @@ namespace muster::provision {
 namespace {
 
 constexpr std::chrono::minutes kInstallLimit{30};
-
-/// Where rpm keeps its records in the systems it is for; the one of the machine that builds has its
-/// own idea.
-constexpr const char* kRpmMacros =
-    "%_dbpath /var/lib/rpm\n%_db_backend sqlite\n%_install_langs en_US\n";
+constexpr uid_t kRoot = 0;
 
 }  // namespace
 
@@ -74,21 +72,25 @@ Result<void> installDnfSystem(DnfSystem system) {
   if (::geteuid() != 0)
     return fail(ErrorCode::Denied,
                 "building images needs root (packages set owners); run it with sudo");
-  if (const auto there = io::runChecked({.program = "dnf", .args = {"--version"}}); !there)
-    return fail(
-        ErrorCode::NotFound,
-        fmt::format(
-            "a system of release {} is installed by dnf, which is not here: apt-get install dnf",
-            system.build.release));
+  TRY_OK(checkDnf(system.build.release));
   TRY(configuration, dnfConfiguration(system.build));
   const auto config = system.work / "dnf.conf";
   TRY_OK(io::writeFileAtomic(config, configuration));
-  TRY_OK(io::writeFileAtomic(system.work / ".rpmmacros", kRpmMacros));
+  TRY_OK(writeRpmMacros(system.work));
   TRY_OK(io::makeDirs(system.root));
+  const bool is_fetched = !system.fetch_socket.empty();
+  if (is_fetched)
+    TRY_OK(
+        fetchDnfCache(system.fetch_socket, kRoot,
+                      {configuration, system.build.release, system.packages, system.build.modules},
+                      dnfCacheOf(system.root)));
   auto command = inOwnNamespaces({(system.recipes / "node-dnf/install.sh").string(),
                                   system.root.string(), config.string(), system.build.release});
   command.args.insert(command.args.end(), system.packages.begin(), system.packages.end());
-  command.env = proxyEnvironment();
+  if (is_fetched)
+    command.env["MUSTER_FETCHED"] = "yes";
+  else
+    command.env = proxyEnvironment();
   command.env["HOME"] = system.work.string();
   // The same packages are to give the same image: rpm (4.17 and later) writes its records with this
   // time, the packages' own scripts heed it for days of passwords, key stores and initrd. dnf hands

@@ -16,6 +16,8 @@ struct DnfSystem {
   const inventory::ImageBuild& build;
   std::vector<std::string> packages;  ///< dnf's words: name, name-version
   std::filesystem::path root, recipes, work;
+  std::filesystem::path fetch_socket =
+      {};  ///< of the fetch unit (docs/adr/0437); empty: dnf fetches
 };
 /// Every package must be signed by the key of its archive. The result starts by /vmlinuz and
 /// /initrd.img as every tree does; of one that enforces SELinux all files are labelled. Errors:

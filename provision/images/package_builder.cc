@@ -13,6 +13,7 @@
 #include "provision/images/startable.h"
 #include "provision/images/step.h"
 #include "provision/images/system_builder.h"
+#include "provision/images/umask_guard.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -28,8 +29,12 @@ constexpr const char* kRamOsSuite = "bookworm";
 
 class PackageBuilder final : public SystemBuilder {
  public:
+  explicit PackageBuilder(std::filesystem::path fetch_socket)
+      : fetch_socket_(std::move(fetch_socket)) {}
+
   Result<void> buildRootFs(const inventory::Image& image, const std::filesystem::path& work,
                            const std::filesystem::path& image_file, const Say& say) override {
+    const UmaskGuard modes(kTreeUmask);
     if (const auto* import = std::get_if<inventory::ImageImport>(&image.source))
       return importImage(*import, image.kind, work, image_file, say, image.arch);
     const auto& build = std::get<inventory::ImageBuild>(image.source);
@@ -41,7 +46,8 @@ class PackageBuilder final : public SystemBuilder {
     TRY_OK(checkRunsProgramsOf(image.arch));
     const Step install(say, fmt::format("{}: installing the packages of {}", image.name,
                                         dnf ? "release " + build.release : build.suite));
-    TRY_OK(dnf ? installDnfSystem({build, dnfPackagesOf(build, ssh), root, recipes, work})
+    TRY_OK(dnf ? installDnfSystem(
+                     {build, dnfPackagesOf(build, ssh), root, recipes, work, fetch_socket_})
                : installApt(image, ssh, recipes, work));
     install.done();
     TRY_OK(checkStarts(root, image));
@@ -56,6 +62,7 @@ class PackageBuilder final : public SystemBuilder {
   Result<void> buildRamOs(const inventory::RamOsSpec& spec, Architecture architecture,
                           const std::filesystem::path& work, const std::filesystem::path& out,
                           const Say& say) override {
+    const UmaskGuard modes(kTreeUmask);
     const auto recipes = work / "recipes", root = work / "root";
     TRY_OK(writeRecipes(recipes));
     TRY(packages, aptPackagesOf(spec, architecture));
@@ -136,10 +143,14 @@ class PackageBuilder final : public SystemBuilder {
     if (image.kind == inventory::ImageKind::Live) system.env["INITRD"] = "No";
     return installAptSystem(std::move(system));
   }
+
+  std::filesystem::path fetch_socket_;
 };
 
 }  // namespace
 
-std::unique_ptr<SystemBuilder> makePackageBuilder() { return std::make_unique<PackageBuilder>(); }
+std::unique_ptr<SystemBuilder> makePackageBuilder(std::filesystem::path fetch_socket) {
+  return std::make_unique<PackageBuilder>(std::move(fetch_socket));
+}
 
 }  // namespace muster::provision

@@ -39,7 +39,9 @@ class SystemBuilder {
                                   const std::filesystem::path& out, const Say& say) = 0;
 };
 
-std::unique_ptr<SystemBuilder> makePackageBuilder();
+/// Where the fetch unit listens, by which packages come to a builder without a network
+/// (docs/adr/0437); empty: mmdebstrap and dnf fetch by themselves.
+std::unique_ptr<SystemBuilder> makePackageBuilder(std::filesystem::path fetch_socket = {});
 
 /// An ext4 file with the content of a folder, made without mounting anything. Layout, identities
 /// and the times that tell when it was built are fixed, so that equal content is an equal image.

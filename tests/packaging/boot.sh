@@ -19,7 +19,7 @@ $line->flush;
 print scalar <$line>;
 PERL
 chmod 644 /ask
-for name in muster-dnsmasq muster-subnet-manager muster-signer muster-build; do check "$name.socket waits" systemctl is-active $name.socket; done
+for name in muster-dnsmasq muster-subnet-manager muster-signer muster-build muster-fetch; do check "$name.socket waits" systemctl is-active $name.socket; done
 for unit in muster-monitor muster-server; do
   check "$unit starts" systemctl start $unit
   until_true serves

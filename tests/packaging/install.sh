@@ -39,11 +39,11 @@ check 'secrets' mode 'root:muster 750' /etc/muster/secrets
 check 'settings' mode 'root:root 644' /etc/muster/muster.conf
 check 'cache' mode 'muster:muster 755' /var/cache/muster
 check 'group muster' inside getent group muster
-check 'programs are beside each other' inside sh -c 'for p in muster-agent muster-peer muster-burn muster-collective muster-pkeys muster-ibnetdisc muster-switchfw; do test -x /usr/lib/muster/$p || { echo $p; exit 1; }; done'
+check 'programs are beside each other' inside sh -c 'for p in muster-agent muster-peer muster-burn muster-collective muster-pkeys muster-ibnetdisc muster-switchfw muster-fetch; do test -x /usr/lib/muster/$p || { echo $p; exit 1; }; done'
 check 'all libraries are there' inside sh -c '! ldd /usr/lib/muster/muster /usr/lib/muster/muster-agent /usr/lib/muster/muster-peer /usr/lib/muster/muster-burn /usr/lib/muster/muster-collective | grep "not found"'
 check 'the agent finds libraries beside itself on a node' inside sh -c 'grep -q "\$ORIGIN:\$ORIGIN/glibc" /usr/lib/muster/muster-agent'
 check 'the agent runs' inside /usr/lib/muster/muster-agent --version
-check 'units' inside sh -c 'for u in muster-server.service muster-monitor.service muster-build.socket muster-build@.service muster-dnsmasq.socket muster-subnet-manager.socket muster-signer.socket; do test -e /lib/systemd/system/$u || { echo $u; exit 1; }; done'
+check 'units' inside sh -c 'for u in muster-server.service muster-monitor.service muster-build.socket muster-build@.service muster-fetch.socket muster-fetch@.service muster-dnsmasq.socket muster-subnet-manager.socket muster-signer.socket; do test -e /lib/systemd/system/$u || { echo $u; exit 1; }; done'
 check 'no service is enabled' inside sh -c '! ls /etc/systemd/system/multi-user.target.wants/muster* 2>/dev/null'
 check 'the site with its search' inside sh -c 'cd /usr/share/doc/muster-doc/html && grep -q "<html" index.html && test -s search/search_index.json && ! find . -xtype l | grep .'
 if ls "$packages"/muster-agent-arm64_*.deb >/dev/null 2>&1; then

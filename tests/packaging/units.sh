@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# units.sh FOLDER: every unit is one that systemd understands, and is no more exposed than docs/adr/0342 and 0343 say.
+# units.sh FOLDER: every unit is one that systemd understands, and is no more exposed than docs/adr/0342 and 0437 say.
 set -euo pipefail
-# Tenths. The build unit is root, for one build (docs/adr/0343).
-worst_of() { case $1 in */muster-build@.service) echo 35 ;; */muster-signer.service) echo 15 ;; *) echo 25 ;; esac; }
+# Tenths.
+worst_of() { case $1 in */muster-signer.service) echo 15 ;; */muster-fetch@.service) echo 15 ;; *) echo 25 ;; esac; }
 command -v systemd-analyze >/dev/null || { echo "no systemd-analyze here"; exit 77; }
 bad=0
 for unit in "$1"/*.service; do

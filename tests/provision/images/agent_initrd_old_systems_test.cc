@@ -7,7 +7,7 @@
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "provision/images/agent_initrd.h"
-#include "provision/images/apt_system.h"
+#include "provision/images/fetch/proxy_environment.h"
 #include "tests/paths.h"
 #include "tests/run_async.h"
 

@@ -12,7 +12,9 @@
 #include "provision/images/pack_reader.h"
 #include "provision/images/packed_image.h"
 #include "provision/images/recipes.h"
+#include "provision/images/system_builder.h"
 #include "tests/paths.h"
+#include "tests/provision/images/fetch/fetch_unit_here.h"
 #include "tests/run_async.h"
 #include "tests/selinux_labels.h"
 
@@ -20,6 +22,7 @@
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace muster::provision {
@@ -310,6 +313,24 @@ TEST_F(DnfSystemTest, theSamePackagesAreTheSameImage) {
   EXPECT_EQ(diff->changed_chunks, 0u);
 }
 
+TEST_F(DnfSystemTest, modesAreTheSystemsUnderAnyUmask) {
+  const auto before = ::umask(0077);  // of the build unit
+  ASSERT_TRUE(writeRecipes(folder_ / "recipes"));
+  const inventory::Image image{"node", build(), {}};
+  ASSERT_TRUE(io::makeDirs(folder_ / "work"));
+  const auto done = makePackageBuilder()->buildRootFs(image, folder_ / "work", folder_ / "raw",
+                                                      [](std::string_view) {});
+  const auto after = ::umask(before);
+  ASSERT_TRUE(done) << done.error().str();
+  EXPECT_EQ(after, 0077u);
+  for (const char* made : {"/", "/etc", "/etc/systemd", "/boot"})  // by whoever came first
+    EXPECT_THAT(tool("debugfs", {"-R", std::string("stat ") + made, (folder_ / "raw").string()}),
+                HasSubstr("Mode:  0755"))
+        << made;
+  EXPECT_THAT(tool("debugfs", {"-R", "stat /etc/machine-id", (folder_ / "raw").string()}),
+              HasSubstr("Mode:  0644"));
+}
+
 TEST_F(DnfSystemTest, aPackageSignedByAnotherKeyIsRefused) {
   makeKey("unknown");
   sign("unknown");
@@ -317,6 +338,91 @@ TEST_F(DnfSystemTest, aPackageSignedByAnotherKeyIsRefused) {
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().str(), HasSubstr("GPG check FAILED"));
   EXPECT_EQ(at("boot/vmlinuz-" + std::string(kKernel)), "(not there)");
+}
+
+/// Without a network: the archive is on a web server that the fetch unit alone is to reach, and a
+/// fetch unit's dnf is told nothing else than this one (docs/adr/0437).
+class FetchedDnfSystemTest : public DnfSystemTest {
+ protected:
+  void SetUp() override {
+    DnfSystemTest::SetUp();
+    if (IsSkipped()) return;
+    ASSERT_TRUE(io::makeDirs(folder_ / "fetched"));
+    server_.emplace(folder_ / "archive");
+    unit_.emplace(folder_ / "socket", FetchUnit{.folder = folder_ / "fetched"});
+  }
+  inventory::ImageBuild fetched(std::vector<std::string> packages = {}) {
+    auto wanted = build(std::move(packages));
+    wanted.archives[0].url = server_->url();
+    return wanted;
+  }
+  Result<void> installFetched(const inventory::ImageBuild& build) {
+    return installDnfSystem({build, dnfPackagesOf(build, false), folder_ / "root",
+                             folder_ / "recipes", folder_.path(), folder_ / "socket"});
+  }
+  std::string asked() { return io::readFile(folder_ / "archive/asked").value_or(""); }
+  std::string treeOf(const std::string& root) {
+    return tool("sh", {"-c", "cd " + (folder_ / root).string() +
+                                 " && find . ! -path './var/lib/dnf*' ! -path './var/lib/rpm*' "
+                                 "-printf '%p %M %U %G %s %l\\n' | sort"});
+  }
+
+  std::optional<test::ArchiveServer> server_;
+  std::optional<test::FetchUnitHere> unit_;
+};
+
+TEST_F(FetchedDnfSystemTest, isTheOneThatDnfMakesByItself) {
+  makeModule();
+  auto wanted = fetched({"tool"});
+  wanted.modules = {"tool:1"};
+  auto done = installFetched(wanted);
+  ASSERT_TRUE(done) << done.error().str();
+  EXPECT_EQ(at("usr/share/site/tool"), "1\n");
+  const auto tree = treeOf("root");
+  const auto after_fetching = asked();
+  EXPECT_THAT(after_fetching, HasSubstr("tool-1-1.noarch.rpm"));
+  EXPECT_THAT(after_fetching, testing::Not(HasSubstr("tool-2-1.noarch.rpm")));
+  unit_.reset();
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "fetched"));
+  std::filesystem::remove_all(folder_ / "root");
+  done = install(wanted);
+  ASSERT_TRUE(done) << done.error().str();
+  EXPECT_EQ(treeOf("root"), tree);
+}
+
+TEST_F(FetchedDnfSystemTest, nothingIsAskedForWhileItIsInstalled) {
+  const auto done = installFetched(fetched());
+  ASSERT_TRUE(done) << done.error().str();
+  const auto once = asked();
+  // Each file once: by the fetch unit.
+  const auto first = once.find("kernel-5.14.0-1.noarch.rpm");
+  ASSERT_NE(first, std::string::npos) << once;
+  EXPECT_EQ(once.find("kernel-5.14.0-1.noarch.rpm", first + 1), std::string::npos) << once;
+  const auto metadata = once.find("repomd.xml");
+  EXPECT_EQ(once.find("repomd.xml", metadata + 1), std::string::npos) << once;
+}
+
+TEST_F(FetchedDnfSystemTest, aPackageSignedByAnotherKeyIsRefused) {
+  makeKey("unknown");
+  sign("unknown");
+  const auto refused = installFetched(fetched());
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().str(), HasSubstr("GPG check FAILED"));
+  EXPECT_EQ(at("boot/vmlinuz-" + std::string(kKernel)), "(not there)");
+}
+
+TEST_F(FetchedDnfSystemTest, whatFailsThereIsSaidHere) {
+  const auto unknown = installFetched(fetched({"slurm-slurmd=23.11"}));
+  ASSERT_FALSE(unknown);
+  EXPECT_THAT(unknown.error().str(),
+              testing::AllOf(HasSubstr("slurm-slurmd-23.11"), HasSubstr("muster-fetch@.service")));
+  auto away = fetched();
+  away.archives[0].url = "http://127.0.0.1:1/";
+  const auto refused = installFetched(away);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().str(), HasSubstr("repomd.xml"));
+  unit_.reset();
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "fetched"));
 }
 
 TEST_F(DnfSystemTest, saysWhichPackageOrKeyIsNotThere) {

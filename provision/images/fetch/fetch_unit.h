@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fetch unit (docs/adr/0437): has the network, is no root, and answers one request of root's.
+#pragma once
+
+#include "base/result.h"
+
+#include <filesystem>
+
+#include <sys/types.h>
+
+namespace muster::provision {
+
+struct FetchUnit {
+  std::filesystem::path folder;  ///< for folders of requests
+  std::filesystem::path methods = "/usr/lib/apt/methods";
+  uid_t asker = 0;  ///< who alone may ask
+};
+
+/// Answers the request on `connection` in a folder of its own, which is gone afterwards. Errors:
+/// those that were answered, Denied (somebody else asks), InvalidInput (no request)
+Result<void> serveFetchRequest(int connection, const FetchUnit& unit);
+
+}  // namespace muster::provision
