@@ -91,11 +91,12 @@ function(muster_pch_code pch headers)
     COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
     COMMAND ${CMAKE_AR} qc ${archive} ${object}
     DEPENDS ${header} VERBATIM)
-  # By its path: a target would have to be made before anything that is linked with it is compiled.
+  # By its path: a target would have to be made before anything that is linked with it is compiled. Among the options, which come first: of a
+  # template that several objects hold, the linker keeps the first.
   add_custom_target(${pch}_code_archive ALL DEPENDS ${archive})
-  target_link_libraries(${pch}_code INTERFACE ${archive})
+  set_property(TARGET ${pch}_code PROPERTY INTERFACE_LINK_DEPENDS ${archive})
   # What no program needs may name what the standard library keeps to itself. A shared library would keep it, if it exported it.
-  target_link_options(${pch}_code INTERFACE -Wl,--gc-sections -Wl,--exclude-libs=lib${pch}_code.a)
+  target_link_options(${pch}_code INTERFACE ${archive} -Wl,--gc-sections -Wl,--exclude-libs=lib${pch}_code.a)
 endfunction()
 
 # muster_library(NAME [OPTIMIZED] SOURCES... LINKS...): static library muster_NAME, alias muster::NAME. OPTIMIZED: in every build, for what
