@@ -3,6 +3,7 @@
 
 #include "inventory/model/cluster.h"
 #include "inventory/model/images.h"
+#include "inventory/without_secrets.h"
 #include "provision/images/build_unit.h"
 
 #include <fmt/format.h>
@@ -48,6 +49,17 @@ Result<std::filesystem::path> mountForTheBuild(const std::filesystem::path& work
   return std::filesystem::path(kBuildPlace);
 }
 
+/// As declared. Whoever asked has read it and was told its problems: here the first one is enough.
+Result<inventory::Cluster> declared(const Options& options) {
+  auto loaded = inventory::loadWithoutSecrets(options.inventory);
+  if (loaded.cluster) return std::move(*loaded.cluster);
+  for (const auto& diagnostic : loaded.diagnostics.all())
+    if (diagnostic.severity == Severity::Error)
+      return fail(ErrorCode::InvalidInput, diagnostic.str());
+  return fail(ErrorCode::InvalidInput,
+              fmt::format("{} cannot be read", options.inventory.string()));
+}
+
 }  // namespace
 
 Result<void> serveBuild(const Options& options, int connection, const std::filesystem::path& folder,
@@ -56,7 +68,7 @@ Result<void> serveBuild(const Options& options, int connection, const std::files
     return fail(ErrorCode::Denied, "the build unit is root's: muster-build.socket starts it");
   const auto builder = provision::makePackageBuilder(fetch_socket);
   const auto image = [&options](const std::string& name) -> Result<inventory::Image> {
-    TRY(cluster, loadCluster(options));
+    TRY(cluster, declared(options));
     const auto found = cluster.images.find(name);
     if (found == cluster.images.end())
       return fail(ErrorCode::NotFound,
@@ -64,7 +76,7 @@ Result<void> serveBuild(const Options& options, int connection, const std::files
     return found->second;
   };
   const auto ram_os = [&options]() -> Result<inventory::RamOsSpec> {
-    TRY(cluster, loadCluster(options));
+    TRY(cluster, declared(options));
     return *cluster.ram_os;
   };
   const auto way = [fetches = fetch_socket.empty()](const std::filesystem::path& work) {

@@ -8,6 +8,7 @@
 #include "inventory/parse/merge.h"
 #include "inventory/schema/declared.h"
 #include "inventory/schema/json.h"
+#include "inventory/without_secrets.h"
 
 #include "base/io/crypto.h"
 #include "base/io/regular_file.h"
@@ -60,11 +61,13 @@ Diagnostics bounded(Diagnostics all, const std::string& file) {
 }
 
 std::optional<Cluster> build(std::string_view yaml, const std::filesystem::path& file,
-                             const LoadOptions& options, Diagnostics& diagnostics) {
+                             const LoadOptions& options, Diagnostics& diagnostics,
+                             bool sees_secrets) {
   std::error_code ignored;
   std::filesystem::path folder =
       std::filesystem::absolute(file, ignored).lexically_normal().parent_path();
   Reader reader(file.string(), folder, diagnostics);
+  reader.sees_secrets = sees_secrets;
   std::vector<SourceRef> quoting;
   auto root = parseYaml(yaml, reader.file, diagnostics, &quoting);
   if (!hasKeyOf(*clusterSpec(), root, yaml)) {
@@ -101,10 +104,22 @@ std::optional<Cluster> build(std::string_view yaml, const std::filesystem::path&
 namespace {
 
 Loaded loadWith(std::string_view yaml, const std::filesystem::path& file,
-                const LoadOptions& options) {
+                const LoadOptions& options, bool sees_secrets = true) {
   Loaded loaded;
-  loaded.cluster = build(yaml, file, options, loaded.diagnostics);
+  loaded.cluster = build(yaml, file, options, loaded.diagnostics, sees_secrets);
   loaded.diagnostics = bounded(std::move(loaded.diagnostics), file.string());
+  return loaded;
+}
+
+Loaded loadFile(const std::filesystem::path& file, const LoadOptions& options, bool sees_secrets) {
+  auto text = io::readRegularFile(file, kMaxYamlBytes);
+  if (text) return loadWith(*text, file, options, sees_secrets);
+  Loaded loaded;
+  loaded.diagnostics.error({file.string(), 0, 0},
+                           fmt::format("cannot read the inventory: {}", text.error().text()),
+                           text.error().code() == ErrorCode::NotFound
+                               ? "write a first one: muster init; or name a file: --inventory FILE"
+                               : "name a file: --inventory FILE");
   return loaded;
 }
 
@@ -117,15 +132,9 @@ Loaded loadText(std::string_view yaml, const std::filesystem::path& file) {
 Loaded load(const std::filesystem::path& file) { return load(file, {}); }
 
 Loaded load(const std::filesystem::path& file, const LoadOptions& options) {
-  auto text = io::readRegularFile(file, kMaxYamlBytes);
-  if (text) return loadWith(*text, file, options);
-  Loaded loaded;
-  loaded.diagnostics.error({file.string(), 0, 0},
-                           fmt::format("cannot read the inventory: {}", text.error().text()),
-                           text.error().code() == ErrorCode::NotFound
-                               ? "write a first one: muster init; or name a file: --inventory FILE"
-                               : "name a file: --inventory FILE");
-  return loaded;
+  return loadFile(file, options, true);
 }
+
+Loaded loadWithoutSecrets(const std::filesystem::path& file) { return loadFile(file, {}, false); }
 
 }  // namespace muster::inventory

@@ -103,6 +103,7 @@ class Reader {
   std::filesystem::path folder;  ///< absolute
   Diagnostics& diagnostics;
   std::size_t errors = 0;
+  bool sees_secrets = true;  ///< false: who reads uses none, and may not see them
   std::vector<Reference> references;
 
  private:

@@ -80,7 +80,7 @@ void pemFile(Table<T>& table, std::string_view key, std::filesystem::path T::* m
   table.custom(key, false, text(kPath), doc,
                [member, kind](T& object, const Value& value, const Shape& shape, Reader& reader) {
                  readInto(object.*member, value, shape, reader);
-                 if ((object.*member).empty()) return;
+                 if ((object.*member).empty() || !reader.sees_secrets) return;
                  if (kind == Pem::PrivateKey) checkSecretFile(object.*member, value, reader);
                  checkPem(object.*member, kind, value, reader);
                });

@@ -20,6 +20,7 @@ constexpr std::size_t kMaxSecretBytes = 64u << 10;
 }
 
 void checkSecretFile(const std::filesystem::path& path, const Value& where, Reader& reader) {
+  if (!reader.sees_secrets) return;
   std::string shown = path.lexically_relative(reader.folder).string();
   if (shown.empty() || shown.starts_with("..")) shown = path.string();
   auto error = [&](std::string_view what, std::string hint) {
@@ -69,7 +70,7 @@ ObjectSpec make_secretSpec() {
       .custom("env", false, text(kEnvName), "An environment variable of muster's process.",
               [](SecretRef& secret, const Value& value, const Shape& shape, Reader& reader) {
                 readInto(secret.env, value, shape, reader);
-                if (secret.env.empty()) return;
+                if (secret.env.empty() || !reader.sees_secrets) return;
                 const char* content = std::getenv(secret.env.c_str());
                 if (!content || !*content)
                   reader.error(value,

@@ -61,7 +61,9 @@ chmod +x "$root/usr/local/bin/watch-units"
 nothing_left() { [ -z "$(ls -A /var/cache/muster-build)" ]; }
 nothing_runs() { ! systemctl list-units --plain --no-legend 'muster-build@*' 'muster-fetch@*' | grep -q .; }
 inventory() { # HOW ITS IMAGE IS BUILT
-  printf 'cluster: {name: c}\nnetworks:\n  provisioning: {cidr: 10.20.0.0/16, controller: 10.20.0.1, dhcp: {mode: none}}\nimages:\n  small: {build: {%s}}\nprofiles:\n  p: {image: small}\nnodes: []\n' "$1" >/etc/muster/cluster.yaml
+  printf 'cluster: {name: c}\nnetworks:\n  provisioning: {cidr: 10.20.0.0/16, controller: 10.20.0.1, dhcp: {mode: none}}\nimages:\n  small: {build: {%s}}\nprofiles:\n  p: {image: small}\ncredentials:\n  bmc: {username: admin, password: {file: secrets/bmc}}\nnodes: []\n' "$1" >/etc/muster/cluster.yaml
+  # The build unit may not see it, and needs it for nothing.
+  echo secret | install -o muster -m 0600 /dev/stdin /etc/muster/secrets/bmc
 }
 inventory 'suite: bookworm, packages: [linux-image-cloud-amd64]'
 check 'the socket waits' systemctl is-active muster-build.socket

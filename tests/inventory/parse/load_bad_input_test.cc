@@ -2,6 +2,8 @@
 // Every mistake has its place, says what is wrong, and what to write instead.
 #include "tests/inventory/inventory_fixture.h"
 
+#include "inventory/without_secrets.h"
+
 namespace muster::inventory {
 namespace {
 
@@ -450,6 +452,19 @@ TEST_F(BadInput, anEmptySecretIsAnError) {
   write("secrets/bmc", "\n");
   EXPECT_THAT(lines(loadYaml(kSmall)),
               ElementsAre(HasSubstr("the secret's file secrets/bmc is empty")));
+}
+
+TEST_F(BadInput, whoSeesNoSecretsMissesNone) {
+  std::string yaml = with("secrets/bmc", "secrets/none");
+  yaml = with("{slurm: {partition: gpu}}",
+              "{kubernetes: {server: \"https://10.20.0.9:6443\", pin: " + std::string(64, 'a') +
+                  ", client_certificate: none.crt, client_key: secrets/none.key}}",
+              yaml);
+  const auto file = write("cluster.yaml", yaml);
+  EXPECT_THAT(lines(load(file)), Contains(HasSubstr("secrets/none does not exist")));
+  const auto loaded = loadWithoutSecrets(file);
+  EXPECT_TRUE(loaded.cluster) << testing::PrintToString(lines(loaded));
+  EXPECT_FALSE(loadWithoutSecrets(write("cluster.yaml", with("rails: 2", "rials: 2"))).cluster);
 }
 
 TEST_F(BadInput, unreadableInventory) {
