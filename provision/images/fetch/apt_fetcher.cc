@@ -2,6 +2,7 @@
 #include "provision/images/fetch/apt_fetcher.h"
 
 #include "base/io/spawn.h"
+#include "provision/images/fetch/apt_filter.h"
 #include "provision/images/fetch/apt_message.h"
 
 #include <fmt/format.h>
@@ -28,15 +29,6 @@ constexpr std::size_t kMaxUnreadBytes = 4u << 20;
 
 /// Less is a full disk: the file system keeps some for itself.
 constexpr std::uint64_t kLeastRoomBytes = 1u << 16;
-
-/// Whether a setting names a program that finds proxies, which would run here.
-bool namesProgram(std::string_view item) {
-  const auto name = item.substr(0, item.find('='));
-  return isSameAptName(name, "Acquire::http::Proxy-Auto-Detect") ||
-         isSameAptName(name, "Acquire::http::ProxyAutoDetect") ||
-         isSameAptName(name, "Acquire::https::Proxy-Auto-Detect") ||
-         isSameAptName(name, "Acquire::https::ProxyAutoDetect");
-}
 
 class Method {
  public:
@@ -110,12 +102,22 @@ class Fetcher {
       TRY(message, asked_.next());
       if (!message) return {};
       if (message->number == apt::kConfiguration)
-        std::erase_if(message->fields,
-                      [](const auto& field) { return namesProgram(field.second); });
-      for (auto& [name, value] : message->fields)
-        if (isSameAptName(name, "Filename")) value = placeOf(value).string();
-      to_method_ += toText(*message);
+        to_method_ += toText(filteredConfiguration(*message, readHostSettings));
+      if (message->number == apt::kUriAcquire) TRY_OK(acquire(*message));
     }
+  }
+
+  Result<void> acquire(const AptMessage& asked) {
+    auto message = filteredAcquire(asked);
+    if (!message.field("URI"))
+      return asker_.send(toText({apt::kUriFailure,
+                                 "URI Failure",
+                                 {{"URI", asked.field("URI").value_or("")},
+                                  {"Message", "a URI with control characters is not fetched"}}}));
+    for (auto& [name, value] : message.fields)
+      if (isSameAptName(name, "Filename")) value = placeOf(value).string();
+    to_method_ += toText(message);
+    return {};
   }
 
   /// The same for a file that is asked for again, so that what has come of it is gone on with.

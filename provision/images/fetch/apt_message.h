@@ -34,6 +34,8 @@ struct AptMessage {
 /// Control characters in values become blanks: none of them makes a line of its own.
 std::string toText(const AptMessage& message);
 bool isSameAptName(std::string_view a, std::string_view b);
+/// Names and values of a configuration, and URIs, are written as parts of a URL are: %2f.
+std::string aptUnquoted(std::string_view text);
 
 /// Cuts what arrives into messages.
 class AptMessageReader {

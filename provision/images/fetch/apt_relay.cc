@@ -54,23 +54,6 @@ constexpr Answer kAnswers[] = {
     {apt::kGeneralFailure, "General Failure", false, kMessageFields},
 };
 
-/// Values of a configuration are written as parts of a URL are.
-std::string unquoted(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool is_quoted = text[i] == '%' && i + 2 < text.size() &&
-                           std::isxdigit(static_cast<unsigned char>(text[i + 1])) &&
-                           std::isxdigit(static_cast<unsigned char>(text[i + 2]));
-    if (is_quoted) {
-      out += static_cast<char>(std::stoi(std::string(text.substr(i + 1, 2)), nullptr, 16));
-      i += 2;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
-
 Result<void> becomeUser(const std::string& name) {
   if (::geteuid() != 0 || name.empty() || name == "root") return {};
   const auto* user = ::getpwnam(name.c_str());
@@ -168,7 +151,7 @@ class Relay {
   Result<void> configured(const AptMessage& message) {
     for (const auto& [name, value] : message.fields)
       if (isSameAptName(name, "Config-Item") && value.starts_with(kSandboxUser))
-        TRY_OK(becomeUser(unquoted(value.substr(kSandboxUser.size()))));
+        TRY_OK(becomeUser(aptUnquoted(value.substr(kSandboxUser.size()))));
     return tellUnit(message);
   }
 

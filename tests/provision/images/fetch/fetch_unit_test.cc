@@ -162,6 +162,19 @@ TEST_F(FetchUnitTest, aProxyOfTheUnitIsUsed) {
   expectNothingLeft();
 }
 
+/// The real method makes two requests of one when its User-Agent has line ends.
+TEST_F(FetchUnitTest, aSettingMakesNoRequestOfItsOwn) {
+  startUnit();
+  const auto host = server_->url().substr(7);
+  const auto updated =
+      apt({"update", "-o",
+           "Acquire::http::User-Agent=x\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: " + host});
+  ASSERT_EQ(updated.code, 0) << updated.text;
+  EXPECT_THAT(contentOf("archive/asked"),
+              AllOf(HasSubstr("InRelease"), Not(HasSubstr("smuggled"))));
+  expectNothingLeft();
+}
+
 TEST_F(FetchUnitTest, aConnectionThatEndsInTheMiddleIsSaidAndTheNextOneIsWhole) {
   startUnit();
   ASSERT_EQ(apt({"update"}).code, 0);
@@ -312,15 +325,29 @@ TEST_F(FetchRequestOfApt, anAskerThatGoesInTheMiddleEndsTheMethod) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_ / "fetched"));
 }
 
-TEST_F(FetchRequestOfApt, aProgramThatSettingsNameIsNotPassedOn) {
-  useMethod(fmt::format("while read -r line && [ -n \"$line\" ]; do echo \"$line\"; done >{}\n",
-                        (folder_ / "heard").string()));
-  say("{\"apt\":\"http\"}\n601 Configuration\nConfig-Item: Acquire::Retries=3\nConfig-Item: "
-      "acquire::HTTP::proxy-auto-detect=/bin/x\nConfig-Item: "
-      "Acquire::https::ProxyAutoDetect=/bin/x\n\n");
+/// apt's method takes a Config-Item anywhere in a message for a setting.
+TEST_F(FetchRequestOfApt, theMethodHearsOfListedSettingsAndFieldsAlone) {
+  const auto heard = folder_ / "heard";
+  useMethod(
+      fmt::format("while read -r line; do echo \"$line\"; case $line in Filename*) exit;; "
+                  "esac; done >{}\n",
+                  heard.string()));
+  say("{\"apt\":\"http\"}\n"
+      "601 Configuration Config-Item: Acquire::http::User-Agent=a\n"
+      "Config-Item: Acquire::http::Timeout=3\n"
+      "Other: Config-Item: Acquire::http::User-Agent=x%0d%0aGET / HTTP/1.1\n"
+      "Config-Item: Acquire::http::User-Agent=x%0d%0aGET / HTTP/1.1\n\n"
+      "602 Authorization Config-Item: Acquire::http::User-Agent=a\n\n"
+      "600 URI Acquire\nURI: http://a/%0d%0ax\nFilename: /x\n\n"
+      "600 URI Acquire\nURI: http://a/x\nOther: x\nFilename: /x\n\n");
   EXPECT_FALSE(serveMethod()) << "the method has ended";
-  EXPECT_EQ(io::readFile(folder_ / "heard").value_or(""),
-            "601 Configuration\nConfig-Item: Acquire::Retries=3\n");
+  EXPECT_THAT(io::readFile(heard).value_or(""),
+              testing::MatchesRegex("601 Configuration\nConfig-Item: Acquire::http::Timeout=3\n\n"
+                                    "600 URI Acquire\nURI: http://a/x\nFilename: .*/0\n"));
+  char said[4096];
+  const auto got = ::read(ends_[0], said, sizeof said);
+  EXPECT_THAT(std::string(said, static_cast<std::size_t>(std::max<ssize_t>(got, 0))),
+              HasSubstr("400 URI Failure\nURI: http://a/%0d%0ax\n"));
 }
 
 }  // namespace
