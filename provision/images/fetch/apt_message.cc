@@ -90,6 +90,17 @@ std::string toText(const AptMessage& message) {
   return out + "\n";
 }
 
+ExpectedSize expectedSize(const AptMessage& asked) {
+  const auto number = [&](std::string_view name) -> std::optional<std::uint64_t> {
+    const auto text = asked.field(name).value_or("");
+    std::uint64_t out = 0;
+    const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    if (out == 0 || error != std::errc() || at != text.data() + text.size()) return std::nullopt;
+    return out;
+  };
+  return {.exact = number("Expected-Checksum-FileSize"), .most = number("Maximum-Size")};
+}
+
 Result<std::optional<AptMessage>> AptMessageReader::next() {
   rest_.erase(0, std::min(rest_.find_first_not_of('\n'), rest_.size()));
   const auto end = rest_.find("\n\n");

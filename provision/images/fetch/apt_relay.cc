@@ -72,6 +72,11 @@ bool isFetchable(std::string_view uri) {
   return uri.starts_with("http://") || uri.starts_with("https://");
 }
 
+struct Asked {
+  std::string file;
+  FetchedSize size;
+};
+
 class Relay {
  public:
   explicit Relay(const AptRelay& relay) : relay_(relay) {}
@@ -129,7 +134,7 @@ class Relay {
                    "Capabilities",
                    {{"Version", "1.2"}, {"Send-Config", "true"}, {"Send-URI-Encoded", "true"}}}));
     has_capabilities_ = true;
-    for (const auto& [uri, file] : std::exchange(pending_, {})) TRY_OK(failUri(uri, why));
+    for (const auto& [uri, asked] : std::exchange(pending_, {})) TRY_OK(failUri(uri, why));
     return {};
   }
 
@@ -160,7 +165,11 @@ class Relay {
     if (!uri || !file || pending_.size() >= kMaxPending)
       return fail(ErrorCode::Corrupt, "apt asks for a URI without a file, or for too many");
     if (!trouble_.empty()) return failUri(*uri, trouble_);
-    pending_.emplace(*uri, *file);
+    const auto expected = expectedSize(message);
+    FetchedSize size;
+    if (expected.most) size.most = std::min(size.most, *expected.most);
+    if (expected.exact && *expected.exact <= size.most) size = {*expected.exact, *expected.exact};
+    pending_.emplace(*uri, Asked{*file, size});
     return tellUnit(message);
   }
 
@@ -219,8 +228,8 @@ class Relay {
   }
 
   /// Takes the file. False: the failure was said.
-  Result<bool> finish(const AptMessage& said, const std::string& file, AptMessage& out) {
-    out.fields.emplace_back("Filename", file);
+  Result<bool> finish(const AptMessage& said, const Asked& asked, AptMessage& out) {
+    out.fields.emplace_back("Filename", asked.file);
     // What apt has is the newest: there is no file.
     if (isSameAptName(said.field("IMS-Hit").value_or(""), "true")) return true;
     const auto fetched = socket_.takeDescriptor();
@@ -228,7 +237,7 @@ class Relay {
       TRY_OK(giveUp("the fetch unit is done with a file that it did not hand over"));
       return false;
     }
-    const auto copied = copyFetched(fetched->get(), file);
+    const auto copied = copyFetched(fetched->get(), asked.file, asked.size);
     if (!copied) {
       const auto uri = std::exchange(out.fields, {}).front().second;
       pending_.erase(pending_.find(uri));
@@ -243,7 +252,7 @@ class Relay {
   io::Fd line_;
   FetchSocket socket_{-1};
   AptMessageReader asked_, answers_;
-  std::multimap<std::string, std::string> pending_;  ///< URI → file
+  std::multimap<std::string, Asked> pending_;  ///< by URI
   bool has_capabilities_ = false;
   std::string trouble_;  ///< why nothing can be fetched
 };

@@ -272,6 +272,26 @@ TEST_F(AptRelayTest, aPipeIsNoFile) {
   expectFailure("https://a/x", "no regular file");
 }
 
+TEST_F(AptRelayTest, aFileOfAnotherSizeThanAptExpectsIsNotWritten) {
+  startUnit();
+  const auto askFor = [&](const std::string& name, const std::string& size) {
+    sayAsApt("600 URI Acquire\nURI: https://a/" + name +
+             "\nFilename: " + (folder_ / name).string() + "\n" + size + "\n\n");
+    EXPECT_EQ(toldUnit().field("URI"), "https://a/" + name);
+  };
+  askFor("long", "Maximum-Size: 3");
+  answer("201 URI Done\nURI: https://a/long\n\n", "abcd");
+  expectFailure("https://a/long", "has 4 bytes, and may have 3 at most");
+  askFor("short", "Maximum-Size: 9\nExpected-Checksum-FileSize: 5");
+  answer("201 URI Done\nURI: https://a/short\n\n", "abcd");
+  expectFailure("https://a/short", "has 4 bytes, and may have 5 alone");
+  for (const auto* each : {"long", "short"}) EXPECT_EQ(contentOf(each), "(not there)");
+  askFor("right", "Maximum-Size: 4\nExpected-Checksum-FileSize: 4");
+  answer("201 URI Done\nURI: https://a/right\n\n", "abcd");
+  EXPECT_EQ(toldApt().number, apt::kUriDone);
+  EXPECT_EQ(contentOf("right"), "abcd");
+}
+
 TEST_F(AptRelayTest, aUnitThatEndsInTheMiddleIsSaid) {
   startUnit();
   ask("https://a/x", folder_ / "x");
