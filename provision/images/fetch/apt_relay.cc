@@ -23,6 +23,10 @@
 namespace muster::provision {
 namespace {
 
+using std::chrono::duration_cast;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
 constexpr std::size_t kPieceBytes = 64u << 10;
 /// apt asks for ten files ahead; of those that it has been told are done it asks again.
 constexpr std::size_t kMaxPending = 10'000;
@@ -86,7 +90,13 @@ class Relay {
     while (true) {
       std::array<pollfd, 2> wait{pollfd{relay_.in, POLLIN, 0},
                                  {trouble_.empty() ? line_.get() : -1, POLLIN, 0}};
-      if (::poll(wait.data(), wait.size(), -1) < 0) {
+      const int ready = ::poll(wait.data(), wait.size(), untilSilence());
+      if (ready == 0 && untilSilence() == 0)
+        TRY_OK(
+            giveUp(fmt::format("the fetch unit has said nothing for {} s; what it does: "
+                               "journalctl -u 'muster-fetch@*'",
+                               duration_cast<seconds>(relay_.silence_limit).count())));
+      if (ready < 0) {
         if (errno == EINTR) continue;
         return fail(ErrorCode::Internal, fmt::format("cannot wait: {}", std::strerror(errno)));
       }
@@ -99,6 +109,14 @@ class Relay {
   }
 
  private:
+  /// Milliseconds for poll; -1: nothing is asked for.
+  int untilSilence() const {
+    if (pending_.empty()) return -1;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(heard_ + relay_.silence_limit -
+                                                                   steady_clock::now());
+    return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+  }
+
   Result<void> dial() {
     TRY(line, dialFetchUnit(relay_.socket, relay_.owner));
     line_ = std::move(line);
@@ -169,6 +187,7 @@ class Relay {
     FetchedSize size;
     if (expected.most) size.most = std::min(size.most, *expected.most);
     if (expected.exact && *expected.exact <= size.most) size = {*expected.exact, *expected.exact};
+    if (pending_.empty()) heard_ = steady_clock::now();
     pending_.emplace(*uri, Asked{*file, size});
     return tellUnit(message);
   }
@@ -186,6 +205,7 @@ class Relay {
   Result<void> fromUnit() {
     std::string bytes;
     const auto more = socket_.receive(bytes);
+    heard_ = steady_clock::now();
     if (!more) return giveUp(more.error().str());
     if (!*more) return unitEnded();
     answers_.add(bytes);
@@ -253,6 +273,7 @@ class Relay {
   FetchSocket socket_{-1};
   AptMessageReader asked_, answers_;
   std::multimap<std::string, Asked> pending_;  ///< by URI
+  steady_clock::time_point heard_{};           ///< of the unit, last
   bool has_capabilities_ = false;
   std::string trouble_;  ///< why nothing can be fetched
 };

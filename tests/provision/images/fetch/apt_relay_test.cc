@@ -53,8 +53,12 @@ class AptRelayTest : public testing::Test {
     from_relay_ = io::Fd(out[0]);
     relay_ = std::jthread([this, owner, in_end = in[0], out_end = out[1]] {
       const io::Fd in_fd(in_end), out_fd(out_end);
-      done_ = relayAptMethod(
-          {.scheme = "https", .socket = socket_, .owner = owner, .in = in_end, .out = out_end});
+      done_ = relayAptMethod({.scheme = "https",
+                              .socket = socket_,
+                              .owner = owner,
+                              .in = in_end,
+                              .out = out_end,
+                              .silence_limit = silence_limit_});
     });
   }
   /// The fetch unit's end, after the request.
@@ -152,6 +156,7 @@ class AptRelayTest : public testing::Test {
 
   test::TempFolder folder_;
   const std::filesystem::path socket_ = folder_ / "socket";
+  std::chrono::milliseconds silence_limit_ = std::chrono::minutes(30);
   io::Fd listening_, to_relay_, from_relay_, line_;
   std::optional<FetchSocket> unit_;
   AptMessageReader at_unit_, at_apt_;
@@ -300,6 +305,22 @@ TEST_F(AptRelayTest, aUnitThatEndsInTheMiddleIsSaid) {
   line_ = io::Fd();
   expectFailure("https://a/x", "muster-fetch@*");
   expectFailure("https://a/y", "muster-fetch@*");
+}
+
+TEST_F(AptRelayTest, aUnitThatSaysNothingWhileItIsAskedIsGivenUp) {
+  silence_limit_ = std::chrono::milliseconds(100);
+  startUnit();
+  ask("https://a/x", folder_ / "x");
+  expectFailure("https://a/x", "has said nothing for");
+}
+
+TEST_F(AptRelayTest, emptyLinesSayNothing) {
+  startUnit();
+  ask("https://a/x", folder_ / "x");
+  answer("\n");
+  answer("\n\n");
+  answer("201 URI Done\nURI: https://a/x\n\n\n", "abcd");
+  EXPECT_EQ(toldApt().number, apt::kUriDone);
 }
 
 TEST_F(AptRelayTest, aMessageWithoutAnEndIsRefused) {
