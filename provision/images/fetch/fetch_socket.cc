@@ -128,10 +128,12 @@ Result<void> FetchSocket::send(std::string_view text, int descriptor) {
 Result<io::Fd> dialFetchUnit(const std::filesystem::path& socket, uid_t owner) {
   auto dialed = io::dialUnixSocket(socket);
   if (!dialed && dialed.error().has(io::DialFailure::NobodyListens))
-    return fail(ErrorCode::Unavailable,
-                fmt::format("nobody listens on {}, and the build unit has no network of its own; "
-                            "as root: systemctl start muster-fetch.socket",
-                            socket.string()));
+    return fail(
+        ErrorCode::Unavailable,
+        fmt::format("nobody listens on {}, and the build unit has no network of its own; "
+                    "as root: systemctl start muster-fetch.socket (where it is masked, first: "
+                    "systemctl unmask muster-fetch.socket)",
+                    socket.string()));
   if (!dialed) return fail(std::move(dialed).error());
   TRY(peer, io::peerCredentials(dialed->get()));
   if (peer.uid != owner)

@@ -10,7 +10,6 @@
 #include "provision/images/fetch/apt_fetcher.h"
 #include "provision/images/fetch/dnf_fetch.h"
 #include "provision/images/fetch/proxy_environment.h"
-#include "provision/images/gone_watch.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -83,10 +82,7 @@ Result<void> fetchFiles(FetchSocket& socket, const json& asked, const fs::path& 
     return fail(ErrorCode::InvalidInput,
                 R"(files are asked for as {"apt": "http"}, {"apt": "https"} or {"dnf": …})");
   TRY(request, parseDnfRequest(*dnf));
-  {
-    const GoneWatch watch(socket.fd(), "who asked for packages has gone");
-    TRY_OK(downloadForDnf(request, folder, proxyEnvironment()));
-  }
+  TRY_OK(downloadForDnf(socket, request, folder, proxyEnvironment()));
   return handOverDnfCache(socket, folder);
 }
 

@@ -338,7 +338,8 @@ TEST_F(AptRelayTest, nobodyListensIsSaidForEachFile) {
   EXPECT_EQ(toldApt().field("Send-Config"), "true");
   sayAsApt("601 Configuration\nConfig-Item: APT::Sandbox::User=\n\n");
   acquire("https://a/x", folder_ / "x");
-  expectFailure("https://a/x", "systemctl start muster-fetch.socket");
+  expectFailure("https://a/x",
+                "systemctl start muster-fetch.socket (where it is masked, first: systemctl unmask");
 }
 
 TEST_F(AptRelayTest, aSocketOfSomebodyElseIsNotBelieved) {
