@@ -20,6 +20,7 @@ done
 for setting in NoNewPrivileges=yes ProtectSystem=strict CapabilityBoundingSet= MemoryMax= LimitNOFILE=; do
   [ "$(grep -lF "$setting" "$1"/*.service | wc -l)" = "$(ls "$1"/*.service | wc -l)" ] || { echo "a unit is without $setting"; bad=1; }
 done
+grep -qx LimitFSIZE=16G "$1/muster-fetch@.service" || { echo "the fetch unit writes files without an end"; bad=1; }
 # systemd 255 takes CAP_SETUID from a named root who may gain no privileges: scripts of packages could not change their user.
 if grep -l '^User=root' "$1"/*.service; then echo "root is the user of a system unit that names none"; bad=1; fi
 exit $bad

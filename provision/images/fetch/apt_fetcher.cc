@@ -2,6 +2,7 @@
 #include "provision/images/fetch/apt_fetcher.h"
 
 #include "base/io/spawn.h"
+#include "provision/images/fetch/apt_filter.h"
 #include "provision/images/fetch/apt_message.h"
 
 #include <fmt/format.h>
@@ -16,27 +17,22 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace muster::provision {
 namespace {
 
 namespace fs = std::filesystem;
 
+using std::chrono::steady_clock;
+
+constexpr int kLookMilliseconds = 1000;
 constexpr std::size_t kPieceBytes = 64u << 10;
 /// Of messages that the method has not read yet; apt asks for ten files ahead.
 constexpr std::size_t kMaxUnreadBytes = 4u << 20;
 
 /// Less is a full disk: the file system keeps some for itself.
 constexpr std::uint64_t kLeastRoomBytes = 1u << 16;
-
-/// Whether a setting names a program that finds proxies, which would run here.
-bool namesProgram(std::string_view item) {
-  const auto name = item.substr(0, item.find('='));
-  return isSameAptName(name, "Acquire::http::Proxy-Auto-Detect") ||
-         isSameAptName(name, "Acquire::http::ProxyAutoDetect") ||
-         isSameAptName(name, "Acquire::https::Proxy-Auto-Detect") ||
-         isSameAptName(name, "Acquire::https::ProxyAutoDetect");
-}
 
 class Method {
  public:
@@ -77,8 +73,11 @@ class Method {
 
 class Fetcher {
  public:
-  Fetcher(FetchSocket& asker, Method& method, fs::path folder)
-      : asker_(asker), method_(method), folder_(std::move(folder)) {}
+  Fetcher(FetchSocket& asker, Method& method, const AptFetcher& fetcher)
+      : asker_(asker),
+        method_(method),
+        folder_(fetcher.folder),
+        sign_interval_(fetcher.sign_interval) {}
 
   Result<void> run(std::string begun) {
     TRY_OK(fromAsker(begun));
@@ -88,7 +87,9 @@ class Fetcher {
           pollfd{asker_.fd(), static_cast<short>(has_room ? POLLIN : POLLRDHUP), 0},
           {method_.out.get(), POLLIN, 0},
           {to_method_.empty() ? -1 : method_.in.get(), POLLOUT, 0}};
-      if (::poll(wait.data(), wait.size(), -1) < 0) {
+      const int ready = ::poll(wait.data(), wait.size(), places_.empty() ? -1 : kLookMilliseconds);
+      if (!places_.empty()) TRY_OK(look());
+      if (ready < 0) {
         if (errno == EINTR) continue;
         return fail(ErrorCode::Internal, fmt::format("cannot wait: {}", std::strerror(errno)));
       }
@@ -110,12 +111,49 @@ class Fetcher {
       TRY(message, asked_.next());
       if (!message) return {};
       if (message->number == apt::kConfiguration)
-        std::erase_if(message->fields,
-                      [](const auto& field) { return namesProgram(field.second); });
-      for (auto& [name, value] : message->fields)
-        if (isSameAptName(name, "Filename")) value = placeOf(value).string();
-      to_method_ += toText(*message);
+        to_method_ += toText(filteredConfiguration(*message, readHostSettings));
+      if (message->number == apt::kUriAcquire) TRY_OK(acquire(*message));
     }
+  }
+
+  Result<void> acquire(const AptMessage& asked) {
+    auto message = filteredAcquire(asked);
+    if (!message.field("URI"))
+      return asker_.send(toText({apt::kUriFailure,
+                                 "URI Failure",
+                                 {{"URI", asked.field("URI").value_or("")},
+                                  {"Message", "a URI with control characters is not fetched"}}}));
+    const auto expected = expectedSize(message);
+    for (auto& [name, value] : message.fields)
+      if (isSameAptName(name, "Filename")) {
+        const auto place = placeOf(value);
+        most_[place] = std::min(kMaxFetchedBytes,
+                                expected.most.value_or(expected.exact.value_or(kMaxFetchedBytes)));
+        value = place.string();
+      }
+    to_method_ += toText(message);
+    return {};
+  }
+
+  /// At what grows: the method itself ends a transfer that is over its size.
+  Result<void> look() {
+    const auto now = steady_clock::now();
+    if (now < next_look_) return {};
+    next_look_ = now + std::chrono::milliseconds(kLookMilliseconds);
+    std::uint64_t bytes = 0;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder_, error)) {
+      const auto size = entry.file_size(error);
+      if (error) continue;
+      const auto most = most_.find(entry.path());
+      if (size > (most == most_.end() ? kMaxFetchedBytes : most->second))
+        return fail(ErrorCode::Corrupt,
+                    fmt::format("a file has {} bytes, more than apt expects", size));
+      bytes += size;
+    }
+    if (bytes == std::exchange(bytes_, bytes) || now < next_sign_) return {};
+    next_sign_ = now + sign_interval_;
+    return asker_.send("\n");
   }
 
   /// The same for a file that is asked for again, so that what has come of it is gone on with.
@@ -176,7 +214,11 @@ class Fetcher {
   FetchSocket& asker_;
   Method& method_;
   fs::path folder_;
+  std::chrono::milliseconds sign_interval_;
   std::map<std::string, fs::path> places_;  ///< of files of the asker's
+  std::map<fs::path, std::uint64_t> most_;  ///< bytes, of a place
+  std::uint64_t bytes_ = 0;                 ///< in all places, when they were looked at
+  steady_clock::time_point next_look_{}, next_sign_{};
   AptMessageReader asked_, said_;
   std::string to_method_;
 };
@@ -186,7 +228,7 @@ class Fetcher {
 Result<void> fetchForApt(FetchSocket& asker, std::string begun, const AptFetcher& fetcher) {
   io::ignoreBrokenPipes();
   auto method = Method::start(fetcher);
-  auto done = method ? Fetcher(asker, **method, fetcher.folder).run(std::move(begun))
+  auto done = method ? Fetcher(asker, **method, fetcher).run(std::move(begun))
                      : Result<void>(std::unexpected(std::move(method).error()));
   if (!done)
     (void)asker.send(toText({apt::kGeneralFailure,

@@ -61,6 +61,22 @@ bool isSameAptName(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
 }
 
+std::string aptUnquoted(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_quoted = text[i] == '%' && i + 2 < text.size() &&
+                           std::isxdigit(static_cast<unsigned char>(text[i + 1])) &&
+                           std::isxdigit(static_cast<unsigned char>(text[i + 2]));
+    if (is_quoted) {
+      out += static_cast<char>(std::stoi(std::string(text.substr(i + 1, 2)), nullptr, 16));
+      i += 2;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
 std::optional<std::string> AptMessage::field(std::string_view name) const {
   for (const auto& [key, value] : fields)
     if (isSameAptName(key, name)) return value;
@@ -72,6 +88,17 @@ std::string toText(const AptMessage& message) {
   for (const auto& [name, value] : message.fields)
     out += fmt::format("{}: {}\n", oneLine(name), oneLine(value));
   return out + "\n";
+}
+
+ExpectedSize expectedSize(const AptMessage& asked) {
+  const auto number = [&](std::string_view name) -> std::optional<std::uint64_t> {
+    const auto text = asked.field(name).value_or("");
+    std::uint64_t out = 0;
+    const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    if (out == 0 || error != std::errc() || at != text.data() + text.size()) return std::nullopt;
+    return out;
+  };
+  return {.exact = number("Expected-Checksum-FileSize"), .most = number("Maximum-Size")};
 }
 
 Result<std::optional<AptMessage>> AptMessageReader::next() {

@@ -6,6 +6,7 @@
 #include "base/result.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,15 @@ struct AptMessage {
 /// Control characters in values become blanks: none of them makes a line of its own.
 std::string toText(const AptMessage& message);
 bool isSameAptName(std::string_view a, std::string_view b);
+/// Names and values of a configuration, and URIs, are written as parts of a URL are: %2f.
+std::string aptUnquoted(std::string_view text);
+
+/// What apt says of the size of a file that it asks for, in a message 600. A size that is no
+/// number, or 0, is none.
+struct ExpectedSize {
+  std::optional<std::uint64_t> exact, most;
+};
+ExpectedSize expectedSize(const AptMessage& asked);
 
 /// Cuts what arrives into messages.
 class AptMessageReader {

@@ -23,6 +23,10 @@
 namespace muster::provision {
 namespace {
 
+using std::chrono::duration_cast;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
 constexpr std::size_t kPieceBytes = 64u << 10;
 /// apt asks for ten files ahead; of those that it has been told are done it asks again.
 constexpr std::size_t kMaxPending = 10'000;
@@ -54,23 +58,6 @@ constexpr Answer kAnswers[] = {
     {apt::kGeneralFailure, "General Failure", false, kMessageFields},
 };
 
-/// Values of a configuration are written as parts of a URL are.
-std::string unquoted(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool is_quoted = text[i] == '%' && i + 2 < text.size() &&
-                           std::isxdigit(static_cast<unsigned char>(text[i + 1])) &&
-                           std::isxdigit(static_cast<unsigned char>(text[i + 2]));
-    if (is_quoted) {
-      out += static_cast<char>(std::stoi(std::string(text.substr(i + 1, 2)), nullptr, 16));
-      i += 2;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
-
 Result<void> becomeUser(const std::string& name) {
   if (::geteuid() != 0 || name.empty() || name == "root") return {};
   const auto* user = ::getpwnam(name.c_str());
@@ -89,6 +76,11 @@ bool isFetchable(std::string_view uri) {
   return uri.starts_with("http://") || uri.starts_with("https://");
 }
 
+struct Asked {
+  std::string file;
+  FetchedSize size;
+};
+
 class Relay {
  public:
   explicit Relay(const AptRelay& relay) : relay_(relay) {}
@@ -98,7 +90,13 @@ class Relay {
     while (true) {
       std::array<pollfd, 2> wait{pollfd{relay_.in, POLLIN, 0},
                                  {trouble_.empty() ? line_.get() : -1, POLLIN, 0}};
-      if (::poll(wait.data(), wait.size(), -1) < 0) {
+      const int ready = ::poll(wait.data(), wait.size(), untilSilence());
+      if (ready == 0 && untilSilence() == 0)
+        TRY_OK(
+            giveUp(fmt::format("the fetch unit has said nothing for {} s; what it does: "
+                               "journalctl -u 'muster-fetch@*'",
+                               duration_cast<seconds>(relay_.silence_limit).count())));
+      if (ready < 0) {
         if (errno == EINTR) continue;
         return fail(ErrorCode::Internal, fmt::format("cannot wait: {}", std::strerror(errno)));
       }
@@ -111,6 +109,14 @@ class Relay {
   }
 
  private:
+  /// Milliseconds for poll; -1: nothing is asked for.
+  int untilSilence() const {
+    if (pending_.empty()) return -1;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(heard_ + relay_.silence_limit -
+                                                                   steady_clock::now());
+    return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+  }
+
   Result<void> dial() {
     TRY(line, dialFetchUnit(relay_.socket, relay_.owner));
     line_ = std::move(line);
@@ -146,7 +152,7 @@ class Relay {
                    "Capabilities",
                    {{"Version", "1.2"}, {"Send-Config", "true"}, {"Send-URI-Encoded", "true"}}}));
     has_capabilities_ = true;
-    for (const auto& [uri, file] : std::exchange(pending_, {})) TRY_OK(failUri(uri, why));
+    for (const auto& [uri, asked] : std::exchange(pending_, {})) TRY_OK(failUri(uri, why));
     return {};
   }
 
@@ -168,7 +174,7 @@ class Relay {
   Result<void> configured(const AptMessage& message) {
     for (const auto& [name, value] : message.fields)
       if (isSameAptName(name, "Config-Item") && value.starts_with(kSandboxUser))
-        TRY_OK(becomeUser(unquoted(value.substr(kSandboxUser.size()))));
+        TRY_OK(becomeUser(aptUnquoted(value.substr(kSandboxUser.size()))));
     return tellUnit(message);
   }
 
@@ -177,7 +183,12 @@ class Relay {
     if (!uri || !file || pending_.size() >= kMaxPending)
       return fail(ErrorCode::Corrupt, "apt asks for a URI without a file, or for too many");
     if (!trouble_.empty()) return failUri(*uri, trouble_);
-    pending_.emplace(*uri, *file);
+    const auto expected = expectedSize(message);
+    FetchedSize size;
+    if (expected.most) size.most = std::min(size.most, *expected.most);
+    if (expected.exact && *expected.exact <= size.most) size = {*expected.exact, *expected.exact};
+    if (pending_.empty()) heard_ = steady_clock::now();
+    pending_.emplace(*uri, Asked{*file, size});
     return tellUnit(message);
   }
 
@@ -194,6 +205,7 @@ class Relay {
   Result<void> fromUnit() {
     std::string bytes;
     const auto more = socket_.receive(bytes);
+    heard_ = steady_clock::now();
     if (!more) return giveUp(more.error().str());
     if (!*more) return unitEnded();
     answers_.add(bytes);
@@ -236,8 +248,8 @@ class Relay {
   }
 
   /// Takes the file. False: the failure was said.
-  Result<bool> finish(const AptMessage& said, const std::string& file, AptMessage& out) {
-    out.fields.emplace_back("Filename", file);
+  Result<bool> finish(const AptMessage& said, const Asked& asked, AptMessage& out) {
+    out.fields.emplace_back("Filename", asked.file);
     // What apt has is the newest: there is no file.
     if (isSameAptName(said.field("IMS-Hit").value_or(""), "true")) return true;
     const auto fetched = socket_.takeDescriptor();
@@ -245,7 +257,7 @@ class Relay {
       TRY_OK(giveUp("the fetch unit is done with a file that it did not hand over"));
       return false;
     }
-    const auto copied = copyFetched(fetched->get(), file);
+    const auto copied = copyFetched(fetched->get(), asked.file, asked.size);
     if (!copied) {
       const auto uri = std::exchange(out.fields, {}).front().second;
       pending_.erase(pending_.find(uri));
@@ -260,7 +272,8 @@ class Relay {
   io::Fd line_;
   FetchSocket socket_{-1};
   AptMessageReader asked_, answers_;
-  std::multimap<std::string, std::string> pending_;  ///< URI → file
+  std::multimap<std::string, Asked> pending_;  ///< by URI
+  steady_clock::time_point heard_{};           ///< of the unit, last
   bool has_capabilities_ = false;
   std::string trouble_;  ///< why nothing can be fetched
 };

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 
@@ -21,11 +22,15 @@ struct AptRelay {
   std::filesystem::path socket;
   uid_t owner = 0;      ///< whose the socket must be
   int in = 0, out = 1;  ///< apt's ends
+  /// How long the fetch unit may say nothing while something is asked for; where a file grows it
+  /// sends empty lines.
+  std::chrono::milliseconds silence_limit = std::chrono::minutes(30);
 };
 
 /// Until apt ends. A root process becomes the user of APT::Sandbox::User, as apt's methods do, when
-/// apt has said who that is. Where the fetch unit cannot be asked, or ends, each file that apt asks
-/// for fails with that reason. Errors: Corrupt (apt says what is no message), Internal
+/// apt has said who that is. Where the fetch unit cannot be asked, ends, or says nothing for too
+/// long, each file that apt asks for fails with that reason. Errors: Corrupt (apt says what is no
+/// message), Internal
 Result<void> relayAptMethod(const AptRelay& relay);
 
 }  // namespace muster::provision

@@ -4,9 +4,11 @@
 #include "base/embedded.h"
 #include "base/io/json_lines.h"
 #include "base/io/process.h"
+#include "base/io/spawn.h"
 #include "base/json_input.h"
 #include "base/json_members.h"
 #include "base/json_output.h"
+#include "base/printable.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,6 +16,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,6 +35,8 @@ using nlohmann::json;
 using std::chrono::steady_clock;
 
 constexpr std::chrono::minutes kFetchLimit{60};
+constexpr std::chrono::seconds kKillLimit{10};
+constexpr std::size_t kMaxSaidBytes = 4096, kMaxShownNameBytes = 80;
 constexpr std::size_t kMaxAnswerBytes = 64u << 10;
 /// A distribution has 60,000 packages; an image a few thousand, and some files of each archive.
 constexpr std::size_t kMaxFiles = 100'000;
@@ -94,12 +99,55 @@ class Answers {
   std::string bytes_;
 };
 
+/// Until what it has started has ended, too: that holds its output.
+Result<void> runForAsker(const io::Command& command, const FetchSocket& asker) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    return fail(ErrorCode::Internal, fmt::format("no pipe: {}", std::strerror(errno)));
+  const io::Fd reading(ends[0]);
+  io::Fd writing(ends[1]);
+  const io::Fd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  TRY(pid,
+      io::spawn(command, io::Bond::DiesWithMuster, nothing.get(), writing.get(), writing.get()));
+  writing = io::Fd();
+  Result<void> done;
+  std::string said;
+  for (auto until = steady_clock::now() + command.timeout;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now());
+    pollfd wait[2] = {{reading.get(), POLLIN, 0}, {done ? asker.fd() : -1, POLLRDHUP, 0}};
+    const int ready = ::poll(wait, 2, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0 || wait[1].revents != 0) {
+      if (!done) break;  // it was killed, and something of it lives
+      done = ready > 0 ? fail(ErrorCode::Unavailable, "who asked for packages has gone")
+                       : fail(ErrorCode::Timeout, command.str() + " did not end in time");
+      ::kill(-pid, SIGKILL);
+      until = steady_clock::now() + kKillLimit;
+      continue;
+    }
+    char piece[4096];
+    const auto got = ::read(reading.get(), piece, sizeof piece);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    said.append(piece, static_cast<std::size_t>(got));
+    if (said.size() > 2 * kMaxSaidBytes) said.erase(0, said.size() - kMaxSaidBytes);
+  }
+  ::kill(-pid, SIGKILL);
+  const auto code = io::reap(pid, 0).value_or(0);
+  TRY_OK(std::move(done));
+  if (code == 0) return {};
+  if (said.size() > kMaxSaidBytes) said.erase(0, said.size() - kMaxSaidBytes);
+  while (said.ends_with('\n')) said.pop_back();
+  return fail(ErrorCode::Internal,
+              fmt::format("{} ended with code {}: {}", command.str(), code, said));
+}
+
 Result<void> takeFile(FetchSocket& socket, const fs::path& name, const fs::path& cache) {
   const auto fetched = socket.takeDescriptor();
   if (!fetched || !isBelow(name))
-    return fail(ErrorCode::Corrupt, fmt::format("it handed over \"{}\", which is no file of a "
-                                                "cache",
-                                                name.string()));
+    return fail(ErrorCode::Corrupt,
+                fmt::format("it handed over \"{}\", which is no file of a cache",
+                            printable(name.string().substr(0, kMaxShownNameBytes))));
   const auto to = cache / name;
   TRY_OK(io::makeDirs(to.parent_path()));
   TRY_OK(copyFetched(fetched->get(), to));
@@ -116,7 +164,12 @@ Result<void> ask(const fs::path& socket, uid_t owner, const DnfRequest& request,
     TRY(answer, answers.next(until));
     if (const auto code = textOf(answer, "error"); !code.empty())
       return fail(io::errorCodeOf(code), textOf(answer, "text"));
-    if (const auto file = textOf(answer, "file"); !file.empty()) {
+    const auto file = textOf(answer, "file");
+    if (file.empty() && !flagOf(answer, "done"))
+      return fail(ErrorCode::Corrupt,
+                  fmt::format("it answered with what is no answer: {}",
+                              printable(jsonText(answer).substr(0, kMaxShownNameBytes))));
+    if (!file.empty()) {
       if (++files > kMaxFiles) return fail(ErrorCode::Corrupt, "it does not end");
       TRY_OK(takeFile(answers.socket(), file, cache));
     }
@@ -169,17 +222,18 @@ Result<void> fetchDnfCache(const fs::path& socket, uid_t owner, const DnfRequest
   return done;
 }
 
-Result<void> downloadForDnf(const DnfRequest& request, const fs::path& folder,
-                            const std::map<std::string, std::string>& env) {
+Result<void> downloadForDnf(const FetchSocket& asker, const DnfRequest& request,
+                            const fs::path& folder, const std::map<std::string, std::string>& env) {
   TRY_OK(checkDnf(request.release));
   for (const EmbeddedFile& file : fetchRecipes())
-    TRY_OK(io::writeFileUnsynced(folder / std::string(file.name), file.content, 0700));
+    TRY_OK(io::writeFileUnsynced(folder / std::string(file.name), file.content));
   TRY_OK(io::writeFileUnsynced(folder / "dnf.conf", request.configuration));
   TRY_OK(writeRpmMacros(folder));
   TRY_OK(io::makeDirs(folder / "root"));
   io::Command command{
-      .program = (folder / "fetch.sh").string(),
-      .args = {(folder / "root").string(), (folder / "dnf.conf").string(), request.release},
+      .program = "sh",  // the folder may be on a file system that runs nothing (noexec)
+      .args = {(folder / "fetch.sh").string(), (folder / "root").string(),
+               (folder / "dnf.conf").string(), request.release},
       .env = env};
   command.args.insert(command.args.end(), request.packages.begin(), request.packages.end());
   command.env["HOME"] = folder.string();
@@ -187,8 +241,7 @@ Result<void> downloadForDnf(const DnfRequest& request, const fs::path& folder,
   if (!request.modules.empty())
     command.env["MUSTER_MODULES"] = fmt::format("{}", fmt::join(request.modules, " "));
   command.timeout = kFetchLimit;
-  TRY_OK(io::runChecked(command));
-  return {};
+  return runForAsker(command, asker);
 }
 
 Result<void> handOverDnfCache(FetchSocket& asker, const fs::path& folder) {

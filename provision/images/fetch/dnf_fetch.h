@@ -42,9 +42,11 @@ std::filesystem::path dnfCacheOf(const std::filesystem::path& root);
 Result<void> fetchDnfCache(const std::filesystem::path& socket, uid_t owner,
                            const DnfRequest& request, const std::filesystem::path& cache);
 
-/// The fetch unit's side, in an empty folder: what takes minutes, and then what is said.
-/// Errors: those of dnf; of FetchSocket::send
-Result<void> downloadForDnf(const DnfRequest& request, const std::filesystem::path& folder,
+/// The fetch unit's side, in an empty folder: what takes minutes, and then what is said. dnf and
+/// what it has started end with the asker. Errors: those of dnf; Timeout; Unavailable (who asked
+/// has gone); of FetchSocket::send
+Result<void> downloadForDnf(const FetchSocket& asker, const DnfRequest& request,
+                            const std::filesystem::path& folder,
                             const std::map<std::string, std::string>& env);
 Result<void> handOverDnfCache(FetchSocket& asker, const std::filesystem::path& folder);
 

@@ -17,6 +17,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace muster::provision {
 namespace {
@@ -30,8 +31,6 @@ constexpr std::size_t kMaxDescriptors = 64;
 /// The other side copies a large package meanwhile.
 constexpr std::chrono::minutes kSendLimit{30};
 constexpr std::size_t kCopyPieceBytes = 64u << 20;
-/// The largest packages have 3 GiB; a hole of any size costs who sends it nothing.
-constexpr off_t kMaxFetchedBytes = 64ll << 30;
 
 Result<void> waitToSend(int fd, steady_clock::time_point until) {
   while (true) {
@@ -47,6 +46,15 @@ Result<void> waitToSend(int fd, steady_clock::time_point until) {
 std::unexpected<Error> failedCopy(const std::filesystem::path& to) {
   return fail(ErrorCode::Internal,
               fmt::format("cannot write {}: {}", to.string(), std::strerror(errno)));
+}
+
+/// Where what is written in it begins and ends, from `at` on; a hole until the end has neither.
+std::pair<off_t, off_t> nextData(int file, off_t at, off_t size) {
+  const auto begin = ::lseek(file, at, SEEK_DATA);
+  if (begin < 0 && errno == ENXIO) return {size, size};
+  if (begin < at) return {at, size};  // a file system that knows of no holes
+  const auto end = ::lseek(file, begin, SEEK_HOLE);
+  return {std::min(begin, size), end > begin ? std::min(end, size) : size};
 }
 
 }  // namespace
@@ -120,10 +128,12 @@ Result<void> FetchSocket::send(std::string_view text, int descriptor) {
 Result<io::Fd> dialFetchUnit(const std::filesystem::path& socket, uid_t owner) {
   auto dialed = io::dialUnixSocket(socket);
   if (!dialed && dialed.error().has(io::DialFailure::NobodyListens))
-    return fail(ErrorCode::Unavailable,
-                fmt::format("nobody listens on {}, and the build unit has no network of its own; "
-                            "as root: systemctl start muster-fetch.socket",
-                            socket.string()));
+    return fail(
+        ErrorCode::Unavailable,
+        fmt::format("nobody listens on {}, and the build unit has no network of its own; "
+                    "as root: systemctl start muster-fetch.socket (where it is masked, first: "
+                    "systemctl unmask muster-fetch.socket)",
+                    socket.string()));
   if (!dialed) return fail(std::move(dialed).error());
   TRY(peer, io::peerCredentials(dialed->get()));
   if (peer.uid != owner)
@@ -133,29 +143,35 @@ Result<io::Fd> dialFetchUnit(const std::filesystem::path& socket, uid_t owner) {
   return *std::move(dialed);
 }
 
-Result<std::uint64_t> copyFetched(int from, const std::filesystem::path& to) {
+Result<std::uint64_t> copyFetched(int from, const std::filesystem::path& to, FetchedSize size) {
   struct stat status{};
   if (::fstat(from, &status) != 0 || !S_ISREG(status.st_mode))
     return fail(ErrorCode::Corrupt, "what was fetched is no regular file");
-  if (status.st_size > kMaxFetchedBytes)
-    return fail(ErrorCode::Corrupt, fmt::format("what was fetched has {} bytes, more than any file "
-                                                "of an archive",
-                                                status.st_size));
+  const auto has = static_cast<std::uint64_t>(status.st_size);
+  if (has > size.most || has < size.least)
+    return fail(ErrorCode::Corrupt,
+                fmt::format("what was fetched has {} bytes, and may have {}", has,
+                            size.least == size.most ? fmt::format("{} alone", size.most)
+                                                    : fmt::format("{} at most", size.most)));
   const io::Fd file(
       ::open(to.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!file.valid() || ::fchmod(file.get(), 0644) != 0) return failedCopy(to);
-  off_t at = 0;
-  while (at < status.st_size) {
-    const auto wanted =
-        std::min<std::uint64_t>(static_cast<std::uint64_t>(status.st_size - at), kCopyPieceBytes);
-    const auto done = ::sendfile(file.get(), from, &at, wanted);
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return failedCopy(to);
-    if (done == 0) return fail(ErrorCode::Corrupt, "what was fetched has become shorter");
+  for (off_t at = 0; at < status.st_size;) {
+    const auto [begin, end] = nextData(from, at, status.st_size);
+    if (begin < end && ::lseek(file.get(), begin, SEEK_SET) < 0) return failedCopy(to);
+    for (at = begin; at < end;) {
+      const auto wanted =
+          std::min<std::uint64_t>(static_cast<std::uint64_t>(end - at), kCopyPieceBytes);
+      const auto done = ::sendfile(file.get(), from, &at, wanted);
+      if (done < 0 && errno == EINTR) continue;
+      if (done < 0) return failedCopy(to);
+      if (done == 0) return fail(ErrorCode::Corrupt, "what was fetched has become shorter");
+    }
   }
+  if (::ftruncate(file.get(), status.st_size) != 0) return failedCopy(to);  // a hole at its end
   const timespec times[2] = {status.st_mtim, status.st_mtim};
   if (::futimens(file.get(), times) != 0) return failedCopy(to);
-  return static_cast<std::uint64_t>(at);
+  return has;
 }
 
 }  // namespace muster::provision

@@ -50,9 +50,17 @@ class FetchSocket {
 /// do), Denied (somebody else's socket)
 Result<io::Fd> dialFetchUnit(const std::filesystem::path& socket, uid_t owner);
 
-/// Writes what `from` has to `to`, with its time; what is there already is replaced. The copy is
-/// this process's own: who still holds `from` cannot change it when it has been verified. Answers
-/// its size. Errors: Corrupt (no regular file), Internal (the disk is full, …)
-Result<std::uint64_t> copyFetched(int from, const std::filesystem::path& to);
+/// The largest packages have 3 GiB; a hole of any size costs who sends it nothing. The fetch unit's
+/// LimitFSIZE is the same.
+inline constexpr std::uint64_t kMaxFetchedBytes = 16ull << 30;
+/// What a file may have.
+struct FetchedSize {
+  std::uint64_t least = 0, most = kMaxFetchedBytes;
+};
+/// Writes what `from` has to `to`, with its time and its holes; what is there already is replaced.
+/// The copy is this process's own: who still holds `from` cannot change it when it has been
+/// verified. Answers its size. Errors: Corrupt (no regular file, or not of that size: nothing is
+/// written), Internal (the disk is full, …)
+Result<std::uint64_t> copyFetched(int from, const std::filesystem::path& to, FetchedSize size = {});
 
 }  // namespace muster::provision

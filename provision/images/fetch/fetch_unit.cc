@@ -10,7 +10,6 @@
 #include "provision/images/fetch/apt_fetcher.h"
 #include "provision/images/fetch/dnf_fetch.h"
 #include "provision/images/fetch/proxy_environment.h"
-#include "provision/images/gone_watch.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -18,6 +17,7 @@
 #include <poll.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -29,7 +29,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::size_t kMaxRequestBytes = 1u << 20;
-constexpr std::chrono::seconds kRequestLimit{30};
 
 /// A folder that goes with the request.
 class RequestFolder {
@@ -56,7 +55,9 @@ class RequestFolder {
 };
 
 /// The first line; what has come after it stays in `rest`.
-Result<json> readRequest(FetchSocket& socket, std::string& rest) {
+Result<json> readRequest(FetchSocket& socket, std::string& rest, std::chrono::milliseconds limit) {
+  using std::chrono::steady_clock;
+  const auto until = steady_clock::now() + limit;
   while (true) {
     if (const auto end = rest.find('\n'); end != std::string::npos) {
       const auto line = rest.substr(0, end);
@@ -67,8 +68,8 @@ Result<json> readRequest(FetchSocket& socket, std::string& rest) {
       return fail(ErrorCode::InvalidInput,
                   fmt::format("a request has more than {} bytes", kMaxRequestBytes));
     pollfd wait{socket.fd(), POLLIN, 0};
-    const auto limit = std::chrono::milliseconds(kRequestLimit).count();
-    if (::poll(&wait, 1, static_cast<int>(limit)) == 0)
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now());
+    if (left.count() <= 0 || ::poll(&wait, 1, static_cast<int>(left.count())) == 0)
       return fail(ErrorCode::Timeout, "nothing was asked for");
     TRY(more, socket.receive(rest));
     if (!more) return fail(ErrorCode::Unavailable, "who asked has gone");
@@ -81,10 +82,7 @@ Result<void> fetchFiles(FetchSocket& socket, const json& asked, const fs::path& 
     return fail(ErrorCode::InvalidInput,
                 R"(files are asked for as {"apt": "http"}, {"apt": "https"} or {"dnf": …})");
   TRY(request, parseDnfRequest(*dnf));
-  {
-    const GoneWatch watch(socket.fd(), "who asked for packages has gone");
-    TRY_OK(downloadForDnf(request, folder, proxyEnvironment()));
-  }
+  TRY_OK(downloadForDnf(socket, request, folder, proxyEnvironment()));
   return handOverDnfCache(socket, folder);
 }
 
@@ -94,14 +92,17 @@ Result<void> serveFetchRequest(int connection, const FetchUnit& unit) {
   TRY(peer, io::peerCredentials(connection));
   if (peer.uid != unit.asker)
     return fail(ErrorCode::Denied, fmt::format("user with uid {} may not ask", peer.uid));
+  // What is over LimitFSIZE fails as a full disk does, and does not end the program that writes.
+  std::signal(SIGXFSZ, SIG_IGN);
   FetchSocket socket(connection);
   std::string rest;
   TRY(folder, RequestFolder::make(unit.folder));
-  auto asked = readRequest(socket, rest);
+  auto asked = readRequest(socket, rest, unit.request_limit);
   if (asked)
     if (const auto scheme = textOf(*asked, "apt"); scheme == "http" || scheme == "https")
-      return fetchForApt(socket, std::move(rest),
-                         {unit.methods / scheme, folder.path, proxyEnvironment()});
+      return fetchForApt(
+          socket, std::move(rest),
+          {unit.methods / scheme, folder.path, proxyEnvironment(), unit.sign_interval});
   auto done = asked ? fetchFiles(socket, *asked, folder.path)
                     : Result<void>(std::unexpected(std::move(asked).error()));
   if (done) return done;

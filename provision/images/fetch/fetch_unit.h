@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 
+#include <chrono>
 #include <filesystem>
 
 #include <sys/types.h>
@@ -13,7 +14,9 @@ namespace muster::provision {
 struct FetchUnit {
   std::filesystem::path folder;  ///< for folders of requests
   std::filesystem::path methods = "/usr/lib/apt/methods";
-  uid_t asker = 0;  ///< who alone may ask
+  uid_t asker = 0;                                                     ///< who alone may ask
+  std::chrono::milliseconds request_limit = std::chrono::seconds(30);  ///< until it is whole
+  std::chrono::milliseconds sign_interval = std::chrono::minutes(1);   ///< AptFetcher's
 };
 
 /// Answers the request on `connection` in a folder of its own, which is gone afterwards. Errors:

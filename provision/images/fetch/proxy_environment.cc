@@ -19,8 +19,10 @@ std::map<std::string, std::string> proxyEnvironment() {
     const auto answer = io::runChecked(ask);
     if (!answer) continue;
     const auto open = answer->find('\''), close = answer->rfind('\'');
-    if (open != std::string::npos && close > open + 1)
-      env[name] = answer->substr(open + 1, close - open - 1);
+    if (open == std::string::npos || close <= open + 1) continue;
+    // apt's word for none, which others would take for a host.
+    if (const auto proxy = answer->substr(open + 1, close - open - 1); proxy != "DIRECT")
+      env[name] = proxy;
   }
   return env;
 }

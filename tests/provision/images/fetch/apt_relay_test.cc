@@ -53,8 +53,12 @@ class AptRelayTest : public testing::Test {
     from_relay_ = io::Fd(out[0]);
     relay_ = std::jthread([this, owner, in_end = in[0], out_end = out[1]] {
       const io::Fd in_fd(in_end), out_fd(out_end);
-      done_ = relayAptMethod(
-          {.scheme = "https", .socket = socket_, .owner = owner, .in = in_end, .out = out_end});
+      done_ = relayAptMethod({.scheme = "https",
+                              .socket = socket_,
+                              .owner = owner,
+                              .in = in_end,
+                              .out = out_end,
+                              .silence_limit = silence_limit_});
     });
   }
   /// The fetch unit's end, after the request.
@@ -152,6 +156,7 @@ class AptRelayTest : public testing::Test {
 
   test::TempFolder folder_;
   const std::filesystem::path socket_ = folder_ / "socket";
+  std::chrono::milliseconds silence_limit_ = std::chrono::minutes(30);
   io::Fd listening_, to_relay_, from_relay_, line_;
   std::optional<FetchSocket> unit_;
   AptMessageReader at_unit_, at_apt_;
@@ -272,6 +277,26 @@ TEST_F(AptRelayTest, aPipeIsNoFile) {
   expectFailure("https://a/x", "no regular file");
 }
 
+TEST_F(AptRelayTest, aFileOfAnotherSizeThanAptExpectsIsNotWritten) {
+  startUnit();
+  const auto askFor = [&](const std::string& name, const std::string& size) {
+    sayAsApt("600 URI Acquire\nURI: https://a/" + name +
+             "\nFilename: " + (folder_ / name).string() + "\n" + size + "\n\n");
+    EXPECT_EQ(toldUnit().field("URI"), "https://a/" + name);
+  };
+  askFor("long", "Maximum-Size: 3");
+  answer("201 URI Done\nURI: https://a/long\n\n", "abcd");
+  expectFailure("https://a/long", "has 4 bytes, and may have 3 at most");
+  askFor("short", "Maximum-Size: 9\nExpected-Checksum-FileSize: 5");
+  answer("201 URI Done\nURI: https://a/short\n\n", "abcd");
+  expectFailure("https://a/short", "has 4 bytes, and may have 5 alone");
+  for (const auto* each : {"long", "short"}) EXPECT_EQ(contentOf(each), "(not there)");
+  askFor("right", "Maximum-Size: 4\nExpected-Checksum-FileSize: 4");
+  answer("201 URI Done\nURI: https://a/right\n\n", "abcd");
+  EXPECT_EQ(toldApt().number, apt::kUriDone);
+  EXPECT_EQ(contentOf("right"), "abcd");
+}
+
 TEST_F(AptRelayTest, aUnitThatEndsInTheMiddleIsSaid) {
   startUnit();
   ask("https://a/x", folder_ / "x");
@@ -280,6 +305,22 @@ TEST_F(AptRelayTest, aUnitThatEndsInTheMiddleIsSaid) {
   line_ = io::Fd();
   expectFailure("https://a/x", "muster-fetch@*");
   expectFailure("https://a/y", "muster-fetch@*");
+}
+
+TEST_F(AptRelayTest, aUnitThatSaysNothingWhileItIsAskedIsGivenUp) {
+  silence_limit_ = std::chrono::milliseconds(100);
+  startUnit();
+  ask("https://a/x", folder_ / "x");
+  expectFailure("https://a/x", "has said nothing for");
+}
+
+TEST_F(AptRelayTest, emptyLinesSayNothing) {
+  startUnit();
+  ask("https://a/x", folder_ / "x");
+  answer("\n");
+  answer("\n\n");
+  answer("201 URI Done\nURI: https://a/x\n\n\n", "abcd");
+  EXPECT_EQ(toldApt().number, apt::kUriDone);
 }
 
 TEST_F(AptRelayTest, aMessageWithoutAnEndIsRefused) {
@@ -297,7 +338,8 @@ TEST_F(AptRelayTest, nobodyListensIsSaidForEachFile) {
   EXPECT_EQ(toldApt().field("Send-Config"), "true");
   sayAsApt("601 Configuration\nConfig-Item: APT::Sandbox::User=\n\n");
   acquire("https://a/x", folder_ / "x");
-  expectFailure("https://a/x", "systemctl start muster-fetch.socket");
+  expectFailure("https://a/x",
+                "systemctl start muster-fetch.socket (where it is masked, first: systemctl unmask");
 }
 
 TEST_F(AptRelayTest, aSocketOfSomebodyElseIsNotBelieved) {

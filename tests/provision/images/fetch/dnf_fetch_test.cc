@@ -12,10 +12,13 @@
 #include <nlohmann/json.hpp>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 
@@ -101,6 +104,19 @@ TEST_F(DnfFetchTest, anAnswerThatIsNoneIsRefused) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "outside"));
 }
 
+TEST_F(DnfFetchTest, whatIsNoAnswerIsSaidShortly) {
+  for (const auto* text : {"{\"file\":5}\n", "7\n", "[]\n", "{}\n", "{\"done\":false}\n"}) {
+    const auto other = unit({{text, ""}});
+    const auto done = fetch();
+    ASSERT_FALSE(done) << text;
+    EXPECT_THAT(done.error().str(), HasSubstr("answered with what is no answer")) << text;
+  }
+  const auto other = unit({{"{\"file\":\"" + std::string(2000, 'a') + "\"}\n", "x"}});
+  const auto done = fetch();
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().str(), HasSubstr("\"" + std::string(80, 'a') + "\""));
+}
+
 TEST_F(DnfFetchTest, nobodyListensIsSaid) {
   listening_ = io::Fd();
   const auto done = fetch();
@@ -113,6 +129,68 @@ TEST(DnfRequest, comesBackAsItWasSaid) {
   const auto read = parseDnfRequest(toJson(request));
   ASSERT_TRUE(read) << read.error().str();
   EXPECT_EQ(*read, request);
+}
+
+/// A dnf of the test's own, which is what fetch.sh finds by PATH.
+class DnfDownload : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const auto* each : {"bin", "work"}) ASSERT_TRUE(io::makeDirs(folder_ / each));
+    ASSERT_TRUE(io::writeFileUnsynced(folder_ / "bin/dnf",
+                                      "#!" + (folder_ / "bin/python").string() + "\n", 0755));
+    ::setenv("PATH", ((folder_ / "bin").string() + ":" + path_).c_str(), 1);
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_), 0);
+  }
+  void TearDown() override {
+    ::setenv("PATH", path_.c_str(), 1);
+    for (const int end : ends_) ::close(end);
+  }
+  Result<void> download(const std::string& script) {
+    EXPECT_TRUE(io::writeFileUnsynced(
+        folder_ / "bin/python",
+        "#!/bin/sh\ncase $* in *--version) exit 0 ;; esac\n" + script + "\n", 0755));
+    return downloadForDnf(FetchSocket(ends_[1]), {"[main]", "9", {"a"}, {}}, folder_ / "work", {});
+  }
+
+  const std::string path_ = std::getenv("PATH");
+  test::TempFolder folder_;
+  int ends_[2] = {-1, -1};
+};
+
+/// Files of the folder are not run: it may be mounted noexec.
+TEST_F(DnfDownload, nothingInTheFolderIsExecutable) {
+  const auto done = download("exit 0");
+  ASSERT_TRUE(done) << done.error().str();
+  using std::filesystem::perms;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ / "work"))
+    if (entry.is_regular_file())
+      EXPECT_EQ(entry.status().permissions() & perms::owner_exec, perms::none) << entry.path();
+}
+
+TEST_F(DnfDownload, whatDnfSaysIsItsFailure) {
+  const auto done = download("echo no such package; exit 3");
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().str(), HasSubstr("ended with code 3: no such package"));
+}
+
+TEST_F(DnfDownload, dnfAndWhatItStartedEndWithTheAsker) {
+  const auto fifo = folder_ / "lives";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const io::Fd lives(::open(fifo.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  Result<void> done;
+  std::jthread downloading(
+      [&] { done = download("exec 5>" + fifo.string() + "; sleep 60 & echo x >&5; wait"); });
+  const auto read = [&] {
+    pollfd wait{lives.get(), POLLIN, 0};
+    char piece[8];
+    return ::poll(&wait, 1, 20'000) == 1 ? ::read(lives.get(), piece, sizeof piece) : -1;
+  };
+  EXPECT_EQ(read(), 2) << "it has begun";
+  ::shutdown(ends_[0], SHUT_WR);
+  EXPECT_EQ(read(), 0) << "nobody holds it any more";
+  downloading.join();
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code(), ErrorCode::Unavailable);
 }
 
 }  // namespace

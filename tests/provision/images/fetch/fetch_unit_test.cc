@@ -14,7 +14,10 @@
 
 #include <fmt/format.h>
 
+#include <poll.h>
+
 #include <optional>
+#include <thread>
 
 namespace muster::provision {
 namespace {
@@ -162,6 +165,19 @@ TEST_F(FetchUnitTest, aProxyOfTheUnitIsUsed) {
   expectNothingLeft();
 }
 
+/// The real method makes two requests of one when its User-Agent has line ends.
+TEST_F(FetchUnitTest, aSettingMakesNoRequestOfItsOwn) {
+  startUnit();
+  const auto host = server_->url().substr(7);
+  const auto updated =
+      apt({"update", "-o",
+           "Acquire::http::User-Agent=x\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: " + host});
+  ASSERT_EQ(updated.code, 0) << updated.text;
+  EXPECT_THAT(contentOf("archive/asked"),
+              AllOf(HasSubstr("InRelease"), Not(HasSubstr("smuggled"))));
+  expectNothingLeft();
+}
+
 TEST_F(FetchUnitTest, aConnectionThatEndsInTheMiddleIsSaidAndTheNextOneIsWhole) {
   startUnit();
   ASSERT_EQ(apt({"update"}).code, 0);
@@ -286,6 +302,21 @@ TEST_F(FetchRequest, anAskerThatGoesAtOnceIsNone) {
   EXPECT_EQ(done.error().code(), ErrorCode::Unavailable);
 }
 
+TEST_F(FetchRequest, whatComesInSlowlyGetsNoMoreTime) {
+  std::jthread asker([this] {  // ends by itself, so that the test does
+    for (int i = 0; i < 300; ++i) {
+      if (::send(ends_[0], " ", 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    ::shutdown(ends_[0], SHUT_WR);
+  });
+  const auto done = serveFetchRequest(ends_[1], {.folder = folder_.path(),
+                                                 .asker = ::geteuid(),
+                                                 .request_limit = std::chrono::milliseconds(100)});
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code(), ErrorCode::Timeout) << done.error().str();
+}
+
 class FetchRequestOfApt : public FetchRequest {
  protected:
   void SetUp() override {
@@ -296,10 +327,21 @@ class FetchRequestOfApt : public FetchRequest {
     ASSERT_TRUE(io::writeFileUnsynced(folder_ / "methods/http", "#!/bin/sh\n" + script, 0755));
   }
   Result<void> serveMethod() {
-    return serveFetchRequest(
-        ends_[1],
-        {.folder = folder_ / "fetched", .methods = folder_ / "methods", .asker = ::geteuid()});
+    return serveFetchRequest(ends_[1], {.folder = folder_ / "fetched",
+                                        .methods = folder_ / "methods",
+                                        .asker = ::geteuid(),
+                                        .sign_interval = std::chrono::milliseconds(0)});
   }
+  std::string answered() {
+    std::string out(64u << 10, 0);
+    const auto got = ::recv(ends_[0], out.data(), out.size(), MSG_DONTWAIT);
+    out.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    return out;
+  }
+  /// To the end of a message 600, with its file in $file.
+  static constexpr const char* kReadAsked =
+      "while read -r line && [ -n \"$line\" ]; do case $line in Filename*) file=${line#*: };; "
+      "esac; done\n";
 };
 
 /// The method is at work: it ends with its asker.
@@ -312,15 +354,61 @@ TEST_F(FetchRequestOfApt, anAskerThatGoesInTheMiddleEndsTheMethod) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_ / "fetched"));
 }
 
-TEST_F(FetchRequestOfApt, aProgramThatSettingsNameIsNotPassedOn) {
-  useMethod(fmt::format("while read -r line && [ -n \"$line\" ]; do echo \"$line\"; done >{}\n",
-                        (folder_ / "heard").string()));
-  say("{\"apt\":\"http\"}\n601 Configuration\nConfig-Item: Acquire::Retries=3\nConfig-Item: "
-      "acquire::HTTP::proxy-auto-detect=/bin/x\nConfig-Item: "
-      "Acquire::https::ProxyAutoDetect=/bin/x\n\n");
+/// apt's method takes a Config-Item anywhere in a message for a setting.
+TEST_F(FetchRequestOfApt, theMethodHearsOfListedSettingsAndFieldsAlone) {
+  const auto heard = folder_ / "heard";
+  useMethod(
+      fmt::format("while read -r line; do echo \"$line\"; case $line in Filename*) exit;; "
+                  "esac; done >{}\n",
+                  heard.string()));
+  say("{\"apt\":\"http\"}\n"
+      "601 Configuration Config-Item: Acquire::http::User-Agent=a\n"
+      "Config-Item: Acquire::http::Timeout=3\n"
+      "Other: Config-Item: Acquire::http::User-Agent=x%0d%0aGET / HTTP/1.1\n"
+      "Config-Item: Acquire::http::User-Agent=x%0d%0aGET / HTTP/1.1\n\n"
+      "602 Authorization Config-Item: Acquire::http::User-Agent=a\n\n"
+      "600 URI Acquire\nURI: http://a/%0d%0ax\nFilename: /x\n\n"
+      "600 URI Acquire\nURI: http://a/x\nOther: x\nFilename: /x\n\n");
   EXPECT_FALSE(serveMethod()) << "the method has ended";
-  EXPECT_EQ(io::readFile(folder_ / "heard").value_or(""),
-            "601 Configuration\nConfig-Item: Acquire::Retries=3\n");
+  EXPECT_THAT(io::readFile(heard).value_or(""),
+              testing::MatchesRegex("601 Configuration\nConfig-Item: Acquire::http::Timeout=3\n\n"
+                                    "600 URI Acquire\nURI: http://a/x\nFilename: .*/0\n"));
+  EXPECT_THAT(answered(), HasSubstr("400 URI Failure\nURI: http://a/%0d%0ax\n"));
+}
+
+/// apt's own methods stop there themselves.
+TEST_F(FetchRequestOfApt, aFileThatGrowsBeyondItsSizeEndsTheMethod) {
+  useMethod(std::string(kReadAsked) +
+            "echo 0123456789 >\"$file\"\nread -r line\n");  // and waits for more
+  for (const auto* size : {"Maximum-Size: 9", "Expected-Checksum-FileSize: 10"}) {
+    say(fmt::format("{{\"apt\":\"http\"}}\n600 URI Acquire\nURI: http://a/x\nFilename: /x\n{}\n\n",
+                    size));
+    const auto done = serveMethod();
+    ASSERT_FALSE(done) << size;
+    EXPECT_THAT(done.error().str(), HasSubstr("a file has 11 bytes, more than apt expects"));
+    EXPECT_THAT(answered(), HasSubstr("401 General Failure"));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "fetched"));
+}
+
+TEST_F(FetchRequestOfApt, whileAFileGrowsEmptyLinesSaySo) {
+  useMethod(std::string(kReadAsked) + "echo x >\"$file\"\nread -r line\n");
+  say("{\"apt\":\"http\"}\n600 URI Acquire\nURI: http://a/x\nFilename: /x\n\n");
+  std::jthread serving([this] { (void)serveMethod(); });
+  pollfd wait{ends_[0], POLLIN, 0};
+  EXPECT_EQ(::poll(&wait, 1, 20'000), 1);
+  EXPECT_EQ(answered(), "\n");
+  ::shutdown(ends_[0], SHUT_WR);
+}
+
+/// As by the unit's LimitFSIZE.
+TEST_F(FetchRequestOfApt, aFileBeyondTheLimitOfTheUnitIsAFailureOfThatFile) {
+  useMethod("ulimit -f 8\n" + std::string(kReadAsked) +
+            "head -c 100000 /dev/zero >\"$file\" 2>/dev/null\n"
+            "printf '102 Status\\nMessage: ended with %s\\n\\n' $?\n");
+  say("{\"apt\":\"http\"}\n600 URI Acquire\nURI: http://a/x\nFilename: /x\n\n");
+  EXPECT_FALSE(serveMethod()) << "the method has ended";
+  EXPECT_THAT(answered(), HasSubstr("Message: ended with 1\n"));
 }
 
 }  // namespace
