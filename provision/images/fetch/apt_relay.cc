@@ -111,10 +111,7 @@ class Relay {
  private:
   /// Milliseconds for poll; -1: nothing is asked for.
   int untilSilence() const {
-    if (pending_.empty()) return -1;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(heard_ + relay_.silence_limit -
-                                                                   steady_clock::now());
-    return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+    return pending_.empty() ? -1 : millisecondsUntil(heard_ + relay_.silence_limit);
   }
 
   Result<void> dial() {

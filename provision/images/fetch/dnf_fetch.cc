@@ -81,9 +81,8 @@ class Answers {
       if (bytes_.size() > kMaxAnswerBytes)
         return fail(ErrorCode::Corrupt,
                     fmt::format("a line has more than {} bytes", kMaxAnswerBytes));
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now());
       pollfd wait{socket_.fd(), POLLIN, 0};
-      const int ready = ::poll(&wait, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+      const int ready = ::poll(&wait, 1, millisecondsUntil(until));
       if (ready < 0 && errno == EINTR) continue;
       if (ready <= 0) return fail(ErrorCode::Timeout, "no answer in time");
       TRY(more, socket_.receive(bytes_));
@@ -113,9 +112,8 @@ Result<void> runForAsker(const io::Command& command, const FetchSocket& asker) {
   Result<void> done;
   std::string said;
   for (auto until = steady_clock::now() + command.timeout;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now());
     pollfd wait[2] = {{reading.get(), POLLIN, 0}, {done ? asker.fd() : -1, POLLRDHUP, 0}};
-    const int ready = ::poll(wait, 2, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    const int ready = ::poll(wait, 2, millisecondsUntil(until));
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0 || wait[1].revents != 0) {
       if (!done) break;  // it was killed, and something of it lives

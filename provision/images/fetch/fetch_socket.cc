@@ -34,9 +34,8 @@ constexpr std::size_t kCopyPieceBytes = 64u << 20;
 
 Result<void> waitToSend(int fd, steady_clock::time_point until) {
   while (true) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now());
     pollfd wait{fd, POLLOUT, 0};
-    const int ready = ::poll(&wait, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    const int ready = ::poll(&wait, 1, millisecondsUntil(until));
     if (ready > 0) return {};
     if (ready < 0 && errno == EINTR) continue;
     return fail(ErrorCode::Timeout, "nobody reads");
@@ -58,6 +57,11 @@ std::pair<off_t, off_t> nextData(int file, off_t at, off_t size) {
 }
 
 }  // namespace
+
+int millisecondsUntil(steady_clock::time_point until) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now());
+  return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+}
 
 Result<bool> FetchSocket::receive(std::string& bytes) {
   std::array<char, kPieceBytes> piece;

@@ -26,6 +26,9 @@ inline constexpr const char* kFetchSocket = "/run/muster-units/fetch";
 /// Of the build unit: where to ask. Empty or not there: builds fetch by themselves.
 inline constexpr const char* kFetchSocketVariable = "MUSTER_FETCH_SOCKET";
 
+/// As poll takes it; 0: the time is over.
+int millisecondsUntil(std::chrono::steady_clock::time_point until);
+
 /// One end of it. The descriptor is somebody else's.
 class FetchSocket {
  public:

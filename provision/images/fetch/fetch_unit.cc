@@ -68,8 +68,8 @@ Result<json> readRequest(FetchSocket& socket, std::string& rest, std::chrono::mi
       return fail(ErrorCode::InvalidInput,
                   fmt::format("a request has more than {} bytes", kMaxRequestBytes));
     pollfd wait{socket.fd(), POLLIN, 0};
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now());
-    if (left.count() <= 0 || ::poll(&wait, 1, static_cast<int>(left.count())) == 0)
+    const int left = millisecondsUntil(until);
+    if (left == 0 || ::poll(&wait, 1, left) == 0)
       return fail(ErrorCode::Timeout, "nothing was asked for");
     TRY(more, socket.receive(rest));
     if (!more) return fail(ErrorCode::Unavailable, "who asked has gone");
